@@ -21,8 +21,8 @@ from sklearn.manifold import TSNE
 from sklearn.model_selection import train_test_split
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_map
-from cohirf.plotting.canvas import cluster_colours
+from cohirf.app.plotting import plot_map
+from cohirf.app.plotting.canvas import cluster_colours
 
 FOLDER = Path(__file__).parent / "images"
 IMAGE_SHAPE = (8, 8)

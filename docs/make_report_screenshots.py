@@ -16,7 +16,7 @@ from examples.synthetic import write_customers
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from cohirf.cli import main
+from cohirf.app.cli import main
 
 FOLDER = Path(__file__).parent / "understand" / "images"
 DESKTOP = {"viewport": {"width": 1200, "height": 1000}, "device_scale_factor": 1}

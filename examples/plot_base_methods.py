@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_map
+from cohirf.app.plotting import plot_map
 
 # %%
 # The data

@@ -16,7 +16,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import scale
 
 from cohirf import CoHiRF, suggest_eps
-from cohirf.plotting.canvas import cluster_colours
+from cohirf.app.plotting.canvas import cluster_colours
 
 # %%
 # The data

@@ -20,8 +20,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, suggest_eps
-from cohirf.plotting import plot_eps
-from cohirf.plotting.canvas import cluster_colours
+from cohirf.app.plotting import plot_eps
+from cohirf.app.plotting.canvas import cluster_colours
 
 # %%
 # The suggestion
@@ -39,7 +39,7 @@ print(suggestion.describe())
 # The curve, and three radii
 # --------------------------
 #
-# :func:`~cohirf.plotting.plot_eps` draws the sorted distances, with the suggestion at their knee.
+# :func:`~cohirf.app.plotting.plot_eps` draws the sorted distances, with the suggestion at their knee.
 # With half of the radius, clusters break into pieces, and many rows are noise (grey). With twice
 # the radius, noise connects all clusters to one.
 

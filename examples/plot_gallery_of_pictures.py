@@ -2,7 +2,7 @@
 A gallery of plots
 ==================
 
-All matplotlib plots of :mod:`cohirf.plotting`, for one fit: 1,797 handwritten digits, each an image
+All matplotlib plots of :mod:`cohirf.app.plotting`, for one fit: 1,797 handwritten digits, each an image
 of 8 by 8 pixels. Each function creates its own axes, or draws into axes that you pass.
 """
 
@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_dendrogram, plot_heatmap, plot_map
+from cohirf.app.plotting import plot_dendrogram, plot_heatmap, plot_map
 
 # %%
 # The fit

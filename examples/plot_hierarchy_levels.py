@@ -12,8 +12,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_dendrogram
-from cohirf.plotting.canvas import cluster_colours
+from cohirf.app.plotting import plot_dendrogram
+from cohirf.app.plotting.canvas import cluster_colours
 
 # %%
 # Fit

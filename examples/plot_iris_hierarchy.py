@@ -16,8 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
+from cohirf.app.plotting import plot_dendrogram, plot_map
 from cohirf.clusterers import KernelKMeans
-from cohirf.plotting import plot_dendrogram, plot_map
 
 # %%
 # Fit

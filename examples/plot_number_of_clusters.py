@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_choice
+from cohirf.app.plotting import plot_choice
 
 # %%
 # One fit for each data set
@@ -58,7 +58,7 @@ plt.show()
 # One curve in detail
 # -------------------
 #
-# :func:`~cohirf.plotting.plot_choice` draws the same for one model.
+# :func:`~cohirf.app.plotting.plot_choice` draws the same for one model.
 
 plot_choice(models["wine, 3 cultivars"])
 plt.show()

@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.plotting.canvas import cluster_colours
+from cohirf.app.plotting.canvas import cluster_colours
 
 # %%
 # Fit

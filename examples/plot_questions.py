@@ -21,8 +21,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
+from cohirf.app.explain import name_topics, write_report
 from cohirf.curate import near_duplicates
-from cohirf.explain import name_topics, write_report
 
 # %%
 # Vectors

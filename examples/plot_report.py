@@ -14,9 +14,9 @@ import matplotlib.pyplot as plt
 from synthetic import make_customers
 
 from cohirf import CoHiRF
-from cohirf.explain import describe_clusters, write_report
-from cohirf.plotting import plot_heatmap, plot_map
-from cohirf.preparation import prepare
+from cohirf.app.explain import describe_clusters, write_report
+from cohirf.app.plotting import plot_heatmap, plot_map
+from cohirf.app.preparation import prepare
 
 # sphinx_gallery_thumbnail_path = 'understand/images/report-desktop-light.png'
 

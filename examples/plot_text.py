@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from cohirf import CoHiRF
-from cohirf.plotting.canvas import cluster_colours
+from cohirf.app.plotting.canvas import cluster_colours
 
 # %%
 # The texts

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from synthetic import make_shapes
 
 from cohirf import CoHiRF
-from cohirf.plotting.canvas import cluster_colours
+from cohirf.app.plotting.canvas import cluster_colours
 
 # %%
 # Fit

@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
+from cohirf.app.explain.rows import find_badly_fitting
 from cohirf.beyond import neighbour_graph
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
 from cohirf.choice import (
@@ -17,7 +18,6 @@ from cohirf.choice import (
     measure_agreement,
     split_in_halves,
 )
-from cohirf.explain.rows import find_badly_fitting
 from cohirf.rows.silhouette import COLUMNS, mean_silhouette
 
 

@@ -13,7 +13,7 @@ from examples.synthetic import main as make_data
 from examples.synthetic import write_data
 from sklearn.datasets import make_blobs
 
-from cohirf.cli import main
+from cohirf.app.cli import main
 
 ROOT = Path(__file__).parents[1]
 COMMAND = re.compile(r"^ *(?:\$ )?((?:cohirf|python -m examples\.synthetic) [^`│]+)$")

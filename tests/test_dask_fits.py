@@ -29,6 +29,7 @@ from sklearn.datasets import make_blobs
 from cohirf import CoHiRF, __version__, load, open_source, to_dask_array
 from cohirf.algorithm.batches import Run
 from cohirf.algorithm.runs import RunTask
+from cohirf.app.explain import write_report
 from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import (
     DaskEngine,
@@ -37,7 +38,6 @@ from cohirf.engines.dask import (
     naming_faults,
     refuse_other_packages,
 )
-from cohirf.explain import write_report
 from cohirf.fitting import locality
 from cohirf.store.files import CheckpointError
 from fit_hashes import LastBit

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from cohirf import CoHiRF, FusionHierarchy
-from cohirf.cli.app import app
+from cohirf.app.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 

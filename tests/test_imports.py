@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import cohirf
-from cohirf import clusterers, explain
+from cohirf import clusterers
+from cohirf.app import explain
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
@@ -33,10 +34,10 @@ from cohirf.clusterers import TorchKMeans
 note("cohirf.clusterers", before)
 import cohirf.spanning.settings
 note("cohirf.spanning.settings", before)
-import cohirf.plotting
-note("cohirf.plotting", before)
-from cohirf.explain import write_report
-note("cohirf.explain", before)
+import cohirf.app.plotting
+note("cohirf.app.plotting", before)
+from cohirf.app.explain import write_report
+note("cohirf.app.explain", before)
 print(json.dumps(loaded))
 """
 
@@ -51,7 +52,7 @@ def loaded():
 
 
 def test_the_package_loads_no_optional_part_and_nothing_of_the_command_line(loaded):
-    optional = {"dask", "matplotlib", "pandas", "polars", "pyarrow", "typer", "cohirf.cli"}
+    optional = {"dask", "matplotlib", "pandas", "polars", "pyarrow", "typer", "cohirf.app.cli"}
     assert "cohirf.estimator" in loaded["cohirf"]
     assert not optional & loaded["cohirf"]
 
@@ -72,13 +73,13 @@ def test_settings_of_density_methods_load_neither_numba_nor_the_other_packages(l
 
 
 def test_plots_load_no_drawing_library(loaded):
-    assert "cohirf.plotting" in loaded["cohirf.plotting"]
-    assert "matplotlib" not in loaded["cohirf.plotting"]
+    assert "cohirf.app.plotting" in loaded["cohirf.app.plotting"]
+    assert "matplotlib" not in loaded["cohirf.app.plotting"]
 
 
 def test_reports_load_no_optional_package(loaded):
-    assert "cohirf.explain.report" in loaded["cohirf.explain"]
-    assert not {"jinja2", "PIL", "matplotlib"} & loaded["cohirf.explain"]
+    assert "cohirf.app.explain.report" in loaded["cohirf.app.explain"]
+    assert not {"jinja2", "PIL", "matplotlib"} & loaded["cohirf.app.explain"]
 
 
 def type_checked_names(package):
@@ -98,7 +99,7 @@ IN_ZIP = """
 import cohirf
 import numpy as np
 from cohirf.clusterers import KernelKMeans
-from cohirf.explain import write_report
+from cohirf.app.explain import write_report
 assert ".zip" in cohirf.__file__
 X = np.r_[np.zeros((20, 2)), np.ones((20, 2))]
 model = cohirf.CoHiRF(KernelKMeans(2), random_state=0).fit(X)

@@ -6,7 +6,7 @@ from scipy import sparse
 
 import cohirf
 from cohirf import CoHiRF, open_source
-from cohirf.explain import write_report
+from cohirf.app.explain import write_report
 
 
 def make_rows(scale=1.0):

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import haversine_distances
 
 from cohirf import CoHiRF, load, open_source
-from cohirf.explain.map import place_on_globe
+from cohirf.app.explain.map import place_on_globe
 from cohirf.fitting import locality
 
 # two at the date line, two poles

@@ -55,9 +55,9 @@ def run(code):
     "code",
     [
         "import cohirf, cohirf.clusterers",
-        "from cohirf.cli import main; main(['--help'])",
-        "from cohirf.cli import main; main(['fit', '--help'])",
-        "from cohirf.cli import main; main(['--version'])",
+        "from cohirf.app.cli import main; main(['--help'])",
+        "from cohirf.app.cli import main; main(['fit', '--help'])",
+        "from cohirf.app.cli import main; main(['--version'])",
     ],
 )
 def test_nothing_heavy_is_imported(code):
@@ -87,7 +87,7 @@ def test_models_are_pickled_by_the_place_of_their_class():
 
 def test_the_program_without_its_packages_says_in_one_line_what_to_install():
     code = (
-        "import sys; sys.modules['typer'] = None; from cohirf.cli import main; "
+        "import sys; sys.modules['typer'] = None; from cohirf.app.cli import main; "
         "sys.exit(main(['--help']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

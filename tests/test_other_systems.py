@@ -12,7 +12,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load, open_source
-from cohirf.explain import write_report
+from cohirf.app.explain import write_report
 from cohirf.store.files import TemporaryFile
 from other_systems import OTHER_SYSTEMS, as_on
 
@@ -87,7 +87,7 @@ def test_a_report_is_written_and_replaced(system, tmp_path):
 
 
 def test_the_program_fits_and_writes_labels(system, data, tmp_path):
-    from cohirf.cli import main
+    from cohirf.app.cli import main
 
     command = [
         "fit",

@@ -22,7 +22,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.cli import main
+from cohirf.app.cli import main
 from cohirf.parties import Party, PartyError, join, run, run_folder
 from cohirf.parties.coordinator import combine_ranks
 from cohirf.parties.party import NOT_HELD, Request, rank_rows

@@ -209,7 +209,7 @@ def test_the_commands_of_releasing_are_there(capsys: Any) -> None:
     commands = found(r"`(cohirf [^`]+)`", "RELEASING.md")
     assert commands
     for command in commands:
-        assert importlib.import_module("cohirf.cli").main(command.split()[1:]) == 0
+        assert importlib.import_module("cohirf.app.cli").main(command.split()[1:]) == 0
     assert f"cohirf {cohirf.__version__}" in capsys.readouterr().out
 
 

@@ -16,8 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import cohirf
 from cohirf import FusionHierarchy, open_source, voting
+from cohirf.app.cli import main
 from cohirf.beyond import votes
-from cohirf.cli import main
 
 
 def co_associate(labels, n_clusters=None, needed=0.5):

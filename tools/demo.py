@@ -26,11 +26,11 @@ from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.cli.console import Console, TextGrid
+from cohirf.app.cli.console import Console, TextGrid
+from cohirf.app.explain import describe_clusters, write_report
+from cohirf.app.preparation import prepare
 from cohirf.estimator import CoHiRF
-from cohirf.explain import describe_clusters, write_report
 from cohirf.optional import is_installed
-from cohirf.preparation import prepare
 
 HEADINGS = ("data", "rows", "method", "alone", "ARI", "with CoHiRF", "ARI")
 ROWS = {"blobs": 300_000, "shapes": 200_000, "connected": 50_000, "customers": 5_000}

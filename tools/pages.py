@@ -155,7 +155,7 @@ def run_command(command: str) -> str:
         options: Any = {"shell": True, "check": True, "capture_output": True, "env": env}
         run = subprocess.run(command, text=True, encoding="utf-8", **options)
         return run.stdout + run.stderr
-    from cohirf.cli import main
+    from cohirf.app.cli import main
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):

@@ -46,8 +46,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._common import make_parser, parse
 from cohirf import CoHiRF, FusionHierarchy, load
-from cohirf.cli.summary import summarize_model
-from cohirf.explain import describe_clusters
+from cohirf.app.cli.summary import summarize_model
+from cohirf.app.explain import describe_clusters
 from cohirf.store.archive import Archive
 from cohirf.store.files import ModelFileError
 from cohirf.store.models import MODEL_KIND, MODEL_VERSION

@@ -33,7 +33,7 @@ import pandas as pd
 
 from benchmarks._common import make_parser, parse
 from cohirf import CoHiRF, load
-from cohirf.cli import main as program
+from cohirf.app.cli import main as program
 
 COLUMNS = ["spend", "visits", "age"]
 CENTRES = np.array([[100, 5, 30], [900, 5, 30], [100, 45, 30], [100, 5, 70], [900, 45, 70]])

@@ -36,8 +36,8 @@ from sklearn.datasets import make_blobs
 from benchmarks._common import make_parser, parse
 from cohirf import CoHiRF, FusionHierarchy, load, merge
 from cohirf.algorithm.base_method import find_weight_argument
+from cohirf.app.explain import write_report
 from cohirf.clusterers import GridDBSCAN
-from cohirf.explain import write_report
 from cohirf.summary.numbers import MAX_STEP_CLUSTERS
 from cohirf.updating import blocks
 

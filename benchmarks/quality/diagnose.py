@@ -56,8 +56,7 @@ from benchmarks._common import (
 from benchmarks.quality.answers import base_method
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.beyond.local_batches import LARGEST_BATCH
-from cohirf.explain.diagnose import (
+from cohirf.app.explain.diagnose import (
     calinski_harabasz,
     diagnose_model,
     finds_number,
@@ -65,8 +64,8 @@ from cohirf.explain.diagnose import (
     rival_of,
     separate_noise,
 )
-from cohirf.explain.study import DiagnosisSample, draw_diagnosed
-from cohirf.explain.verdict import (
+from cohirf.app.explain.study import DiagnosisSample, draw_diagnosed
+from cohirf.app.explain.verdict import (
     ALONE,
     EITHER,
     LOST,
@@ -76,6 +75,7 @@ from cohirf.explain.verdict import (
     WORSE_SILHOUETTE,
     is_lost,
 )
+from cohirf.beyond.local_batches import LARGEST_BATCH
 
 # At most so many rows of a data set. With more than 1,000, diagnose() looks at some of them.
 MAX_ROWS = {

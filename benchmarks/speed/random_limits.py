@@ -25,7 +25,7 @@ import numpy as np
 import psutil
 
 from benchmarks._common import Table, in_fresh_process, make_parser, parse
-from cohirf.cli import main as run_program
+from cohirf.app.cli import main as run_program
 from cohirf.planning.memory import parse_bytes, peak_bytes
 
 SUFFIXES = (".npy", ".parquet", ".csv")

@@ -12,7 +12,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 
-from cohirf.cli.app import app as program
+from cohirf.app.cli.app import app as program
 
 ARGUMENTS = "Arguments"
 OPTIONS = "Options"  # of a parameter that the program puts under no heading
@@ -96,7 +96,7 @@ class Commands(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return the sections of all commands."""
-        lines = StringList(write_commands().splitlines(), source="cohirf.cli.app")
+        lines = StringList(write_commands().splitlines(), source="cohirf.app.cli.app")
         parent = nodes.Element()
         self.state.nested_parse(lines, self.content_offset, parent, match_titles=1)
         return parent.children

@@ -2,7 +2,7 @@
 
 import sys
 
-from cohirf.cli import main
+from cohirf.app.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

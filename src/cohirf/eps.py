@@ -57,7 +57,7 @@ def suggest_eps(
     straight line from the first to the last point of the curve.
 
     This is a rule of thumb. With many features it is usually too large, because outliers lift the
-    end of the curve: look at the curve with :func:`cohirf.plotting.plot_eps`, and try smaller
+    end of the curve: look at the curve with :func:`cohirf.app.plotting.plot_eps`, and try smaller
     values. The suggestion is for a fit on all features; in views with a share of them
     (``max_features``), distances are smaller by about the root of that share.
 
@@ -84,7 +84,7 @@ def suggest_eps(
 
     See Also
     --------
-    cohirf.plotting.plot_eps : Plots the curve.
+    cohirf.app.plotting.plot_eps : Plots the curve.
 
     Examples
     --------

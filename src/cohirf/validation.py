@@ -27,7 +27,7 @@ TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
 COLUMNS_TOLD = 3  # that hold values which are not finite
 ENCODE_TEXT = (
-    "for instance with cohirf.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
+    "for instance with cohirf.app.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
 )
 
 
@@ -121,8 +121,8 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
         return (
             "contains NaN. Missing values are allowed only in dense arrays and tables in memory, "
             "with a base method that supports them: impute them, for instance with "
-            "cohirf.preparation.prepare(X) or sklearn.impute.SimpleImputer, or leave their rows "
-            "out."
+            "cohirf.app.preparation.prepare(X) or sklearn.impute.SimpleImputer, or leave their "
+            "rows out."
         )
     if np.isinf(values).any():
         return "contains infinity: replace infinite values or leave their rows out."

@@ -11,7 +11,7 @@ import pytest
 import typer
 from sklearn.datasets import load_iris
 
-from cohirf.cli import main
+from cohirf.app.cli import main
 
 # The program makes its commands from their functions when it starts, which takes longer than many a
 # test.

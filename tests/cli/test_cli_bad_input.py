@@ -470,7 +470,7 @@ def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(
 
 def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
+    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 100)
     np.save("data.npy", with_cell(np.nan))
     options = (
         "--batch-size",
@@ -490,7 +490,7 @@ def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypa
 
 def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
+    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 100)
     np.save("data.npy", X)
     fit = CoHiRF.fit
 
@@ -595,7 +595,7 @@ def test_a_folder_without_the_right_to_write_is_refused(cohirf, folder, apart, m
     def refuse(folder):
         raise PermissionError(errno.EACCES, "Permission denied", str(folder))
 
-    monkeypatch.setattr("cohirf.cli.outputs.check_writable", refuse)
+    monkeypatch.setattr("cohirf.app.cli.outputs.check_writable", refuse)
     refused(
         cohirf("fit", "iris.csv", *apart, "--out", "labels.csv"),
         "--out labels.csv: the folder cannot be written to (Permission denied): give another path.",

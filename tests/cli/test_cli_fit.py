@@ -25,8 +25,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import cohirf as package
 from cohirf import CoHiRF, open_source
-from cohirf.cli import main
-from cohirf.cli.options import settle_parameters
+from cohirf.app.cli import main
+from cohirf.app.cli.options import settle_parameters
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -307,7 +307,7 @@ def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
 
 
 def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 1000)
+    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 1000)
     options = ("--param", "n_clusters=3", "--views", 2, "--batch-size", 40)
     assert (
         cohirf(
@@ -364,8 +364,8 @@ def test_what_fits_into_memory_is_one_batch_if_its_time_grows_with_the_rows(
 
 @pytest.mark.slow
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.options.BATCHED_ROWS", 100)
-    monkeypatch.setattr("cohirf.cli.options.BATCHED_BYTES", 1000)
+    monkeypatch.setattr("cohirf.app.cli.options.BATCHED_ROWS", 100)
+    monkeypatch.setattr("cohirf.app.cli.options.BATCHED_BYTES", 1000)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert "chosen: --clusters auto --scale standard --seed 0 --batch-size auto\n" in outcome.err
     assert "--batch-size 150: one batch" in outcome.err
@@ -687,7 +687,7 @@ def test_files_are_written_before_clusters_are_described(cohirf, folder, apart, 
     def fail(*_, **__):
         raise ValueError("no words")
 
-    monkeypatch.setattr("cohirf.cli.fit.describe_clusters", fail)
+    monkeypatch.setattr("cohirf.app.cli.fit.describe_clusters", fail)
     outcome = cohirf("fit", "iris.csv", *apart, *QUICK, "--out", "labels.csv", "--model", "model")
     assert "no words" in outcome.err
     assert (folder / "labels.csv").exists()
@@ -695,7 +695,7 @@ def test_files_are_written_before_clusters_are_described(cohirf, folder, apart, 
 
 
 def test_a_large_file_is_announced_before_it_is_read(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.console.LARGE_FILE", 1000)
+    monkeypatch.setattr("cohirf.app.cli.console.LARGE_FILE", 1000)
     assert cohirf("fit", "iris.csv", "--label-column", "nothing").err.startswith(
         "reading iris.csv (0 MB)\n"
     )

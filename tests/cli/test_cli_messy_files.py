@@ -210,7 +210,7 @@ def test_missing_cells_are_filled_and_told(cohirf):
 
 @pytest.mark.parametrize("in_memory", [0, 2**28])
 def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memory):
-    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", in_memory)
+    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", in_memory)
     write_customers("customers.csv", 600, random_state=0)
     options = ("--clusters", 5, "--model", "model", "--out", "labels.csv", "--quiet")
     assert cohirf("fit", "customers.csv", *options).code == 0
@@ -241,9 +241,9 @@ def test_ids_that_were_found_do_not_keep_labels_from_an_array(cohirf):
 
 
 def test_lines_of_the_table_are_as_wide_as_the_terminal():
-    from cohirf.cli.console import grid_lines
-    from cohirf.cli.summary import column_grid
-    from cohirf.preparation import prepare
+    from cohirf.app.cli.console import grid_lines
+    from cohirf.app.cli.summary import column_grid
+    from cohirf.app.preparation import prepare
 
     table = column_grid(prepare(make_customers(100, random_state=0)[0]).preparation)
     assert max(map(len, grid_lines(table, 50))) <= 50

@@ -22,9 +22,9 @@ from sklearn.preprocessing import StandardScaler
 
 import cohirf as package
 from cohirf import CoHiRF, FusionHierarchy
-from cohirf.cli import main
-from cohirf.cli.summary import describe_sizes
-from cohirf.preparation import Number
+from cohirf.app.cli import main
+from cohirf.app.cli.summary import describe_sizes
+from cohirf.app.preparation import Number
 from cohirf.store.models import load_about, save_model
 
 NUMBER = Number("a").to_json()

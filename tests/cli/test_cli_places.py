@@ -6,7 +6,7 @@ import pytest
 from sklearn.cluster import DBSCAN
 
 from cohirf import load
-from cohirf.preparation import prepare
+from cohirf.app.preparation import prepare
 
 EARTH_KM = 6371.0088
 

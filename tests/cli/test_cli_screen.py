@@ -21,10 +21,10 @@ from tools import demo, house
 
 import cohirf as package
 from cohirf import CoHiRF, __version__
-from cohirf.cli import main
-from cohirf.cli.console import Console, TextGrid, grid_lines, wrap
-from cohirf.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
-from cohirf.cli.options import (
+from cohirf.app.cli import main
+from cohirf.app.cli.console import Console, TextGrid, grid_lines, wrap
+from cohirf.app.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
+from cohirf.app.cli.options import (
     DOCUMENTED,
     FLAGS,
     NOT_OPTIONS,
@@ -39,7 +39,7 @@ from cohirf.cli.options import (
     search_options,
     to_arguments,
 )
-from cohirf.preparation.preparation import IMPUTES, SCALINGS
+from cohirf.app.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.tuning import search_space, tune
 
 COMMANDS = [
@@ -325,7 +325,7 @@ def test_faults_of_ours_are_not_hidden(cohirf, folder, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("cohirf.cli.info.gather", fail)
+    monkeypatch.setattr("cohirf.app.cli.info.gather", fail)
     with pytest.raises(ZeroDivisionError):
         cohirf("info", "iris.csv")
 

@@ -24,7 +24,7 @@ def data(tmp_path, monkeypatch):
 STOPPED_BY_A_SIGNAL = """
 import os, signal, sys
 from sklearn.cluster import KMeans
-from cohirf.cli import main
+from cohirf.app.cli import main
 
 fit, calls = KMeans.fit, []
 
@@ -83,7 +83,7 @@ def test_other_commands_stop_in_a_word(data, cohirf, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cohirf.cli.info.gather_numbers", stop)
+    monkeypatch.setattr("cohirf.app.cli.info.gather_numbers", stop)
     outcome = cohirf("info", "data.npy")
     assert (outcome.code, outcome.err) == (130, "cohirf: Stopped.\n")
 
@@ -91,7 +91,7 @@ def test_other_commands_stop_in_a_word(data, cohirf, monkeypatch):
 TERMINATED_IN_PROCESSES = """
 import os, signal, sys, threading, time
 import psutil
-from cohirf.cli import main
+from cohirf.app.cli import main
 
 def terminate():
     while len(psutil.Process().children()) < 3:  # two workers, and joblib's tracker of resources

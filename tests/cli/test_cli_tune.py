@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, tuning
-from cohirf.cli import main
+from cohirf.app.cli import main
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 SPECIES = ("--drop", "id", "--label-column", "species")
@@ -220,8 +220,8 @@ def test_a_silhouette_of_some_rows_is_said_to_be_so(cohirf, folder, monkeypatch)
 
 @pytest.mark.slow
 def test_a_batch_size_that_was_measured_is_in_the_printed_command(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.options.BATCHED_ROWS", 100)
-    monkeypatch.setattr("cohirf.cli.options.BATCHED_BYTES", 1000)
+    monkeypatch.setattr("cohirf.app.cli.options.BATCHED_ROWS", 100)
+    monkeypatch.setattr("cohirf.app.cli.options.BATCHED_BYTES", 1000)
     outcome = cohirf(
         "tune", "iris.csv", *SPECIES, "--estimator", "kmeans", "--views", 2, "--trials", 1
     )

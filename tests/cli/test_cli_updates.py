@@ -17,8 +17,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, load
-from cohirf.cli import main, new_rows
-from cohirf.cli.console import Console
+from cohirf.app.cli import main, new_rows
+from cohirf.app.cli.console import Console
 from cohirf.store.files import locked
 from cohirf.store.models import load_about, save_model
 
@@ -433,7 +433,7 @@ def test_a_model_in_a_folder_that_cannot_be_written_to_is_told_before_the_update
     def refuse(folder):
         raise OSError(errno.EROFS, "Read-only file system", str(folder))
 
-    monkeypatch.setattr("cohirf.cli.outputs.check_writable", refuse)
+    monkeypatch.setattr("cohirf.app.cli.outputs.check_writable", refuse)
     monkeypatch.setattr(CoHiRF, "partial_fit", lambda *_: pytest.fail("the rows were added"))
     for command in ("update model half1.csv", "update model --recluster", "forget model 0"):
         outcome = cohirf(*command.split())

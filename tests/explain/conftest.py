@@ -9,7 +9,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, make_moons
 
 from cohirf import CoHiRF
-from cohirf.explain.study import check_study
+from cohirf.app.explain.study import check_study
 
 
 @pytest.fixture(scope="session")

@@ -12,16 +12,16 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.explain import cards
-from cohirf.explain import study as sampling
-from cohirf.explain.cards import (
+from cohirf.app.explain import cards
+from cohirf.app.explain import study as sampling
+from cohirf.app.explain.cards import (
     LISTED_CLUSTERS,
     MAX_FEATURES,
     NOT_SAMPLED,
     list_clusters,
     most_central,
 )
-from cohirf.explain.columns import (
+from cohirf.app.explain.columns import (
     N_BINS,
     Columns,
     Pictures,
@@ -30,10 +30,10 @@ from cohirf.explain.columns import (
     group_features,
     round_number,
 )
-from cohirf.explain.cuts import colour_clusters, find_cuts
-from cohirf.explain.report import summarize
-from cohirf.explain.study import Size, check_study, draw_sample
-from cohirf.explain.table import read_table
+from cohirf.app.explain.cuts import colour_clusters, find_cuts
+from cohirf.app.explain.report import summarize
+from cohirf.app.explain.study import Size, check_study, draw_sample
+from cohirf.app.explain.table import read_table
 
 
 def test_the_most_central_row_is_nearest_to_the_mean():

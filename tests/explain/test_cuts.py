@@ -10,14 +10,14 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.choice import Choice
-from cohirf.explain.cuts import (
+from cohirf.app.explain.cuts import (
     EVERY_NUMBER,
     LARGEST_NUMBER,
     colour_clusters,
     find_cuts,
     suggest_cut,
 )
+from cohirf.choice import Choice
 
 
 @pytest.fixture(scope="module")

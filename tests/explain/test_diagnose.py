@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 import cohirf
 from cohirf import CoHiRF, ThinBatchesWarning, open_source
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.explain.diagnose import (
+from cohirf.app.explain.diagnose import (
     RIVAL_STARTS,
     agreement_with_classes,
     calinski_harabasz,
@@ -25,8 +25,8 @@ from cohirf.explain.diagnose import (
     rival_of,
     separate_noise,
 )
-from cohirf.explain.study import DIAGNOSED, DiagnosisSample, SampleDistances, draw_diagnosed
-from cohirf.explain.verdict import LOST, WORSE_SILHOUETTE
+from cohirf.app.explain.study import DIAGNOSED, DiagnosisSample, SampleDistances, draw_diagnosed
+from cohirf.app.explain.verdict import LOST, WORSE_SILHOUETTE
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

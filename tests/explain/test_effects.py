@@ -10,9 +10,9 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, make_blobs
 
 from cohirf import CoHiRF, open_source
-from cohirf.explain.effects import find_traits, find_traits_of_sets, measure_effects
-from cohirf.explain.table import Table, read_table
-from cohirf.explain.words import join_levels
+from cohirf.app.explain.effects import find_traits, find_traits_of_sets, measure_effects
+from cohirf.app.explain.table import Table, read_table
+from cohirf.app.explain.words import join_levels
 
 
 @pytest.fixture

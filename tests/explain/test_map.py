@@ -9,11 +9,11 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
+from cohirf.app.explain import map as merging
+from cohirf.app.explain.cuts import colour_clusters, find_cuts
+from cohirf.app.explain.map import MAX_LEAVES, describe_merges, show_other_merges
+from cohirf.app.explain.study import check_study, draw_sample
 from cohirf.beyond.choose_merge import MERGES
-from cohirf.explain import map as merging
-from cohirf.explain.cuts import colour_clusters, find_cuts
-from cohirf.explain.map import MAX_LEAVES, describe_merges, show_other_merges
-from cohirf.explain.study import check_study, draw_sample
 
 
 def describe(study):

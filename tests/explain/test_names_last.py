@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from cohirf import CoHiRF, load, merge
-from cohirf.explain import describe_clusters
-from cohirf.explain.cuts import find_cuts
-from cohirf.explain.report import describe_history, summarize
-from cohirf.explain.study import check_study
-from cohirf.explain.words import is_true
+from cohirf.app.explain import describe_clusters
+from cohirf.app.explain.cuts import find_cuts
+from cohirf.app.explain.report import describe_history, summarize
+from cohirf.app.explain.study import check_study
+from cohirf.app.explain.words import is_true
 
 RNG = np.random.default_rng(0)
 

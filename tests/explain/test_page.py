@@ -20,9 +20,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from cohirf import CoHiRF
-from cohirf.explain import page as rendering
-from cohirf.explain.cuts import find_cuts
-from cohirf.explain.page import (
+from cohirf.app.explain import page as rendering
+from cohirf.app.explain.cuts import find_cuts
+from cohirf.app.explain.page import (
     FILTERS,
     HTML,
     SCRIPTS,
@@ -34,8 +34,8 @@ from cohirf.explain.page import (
     read_script,
     render,
 )
-from cohirf.explain.report import summarize
-from cohirf.explain.study import RowNames, check_study
+from cohirf.app.explain.report import summarize
+from cohirf.app.explain.study import RowNames, check_study
 from cohirf.store.models import Origin
 
 

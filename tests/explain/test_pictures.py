@@ -10,9 +10,9 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.explain.columns import MAX_SIDE, make_images
-from cohirf.explain.report import summarize
-from cohirf.explain.study import check_study
+from cohirf.app.explain.columns import MAX_SIDE, make_images
+from cohirf.app.explain.report import summarize
+from cohirf.app.explain.study import check_study
 
 
 def opened(url):

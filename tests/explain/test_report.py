@@ -11,10 +11,10 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from cohirf import CoHiRF, load
-from cohirf.explain import study as sampling
-from cohirf.explain import study as studying
-from cohirf.explain import write_report
-from cohirf.explain.report import (
+from cohirf.app.explain import study as sampling
+from cohirf.app.explain import study as studying
+from cohirf.app.explain import write_report
+from cohirf.app.explain.report import (
     HEIGHT,
     TOP,
     describe_history,
@@ -22,7 +22,7 @@ from cohirf.explain.report import (
     summarize,
     write_update_report,
 )
-from cohirf.explain.study import Size, check_study, draw_diagnosed
+from cohirf.app.explain.study import Size, check_study, draw_diagnosed
 from cohirf.summary.numbers import Step
 
 

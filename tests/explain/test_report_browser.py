@@ -15,9 +15,9 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_digits, make_moons
 
 from cohirf import CoHiRF
-from cohirf.explain import page as rendering
-from cohirf.explain import write_report
-from cohirf.explain.cuts import find_cuts
+from cohirf.app.explain import page as rendering
+from cohirf.app.explain import write_report
+from cohirf.app.explain.cuts import find_cuts
 from cohirf.store.models import Origin
 
 playwright = pytest.importorskip(

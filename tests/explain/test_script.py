@@ -13,10 +13,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import cohirf
 from cohirf import CoHiRF
+from cohirf.app.explain.script import describe_run, write_script
+from cohirf.app.explain.study import check_study
+from cohirf.app.preparation import prepare
 from cohirf.clusterers import KernelKMeans
-from cohirf.explain.script import describe_run, write_script
-from cohirf.explain.study import check_study
-from cohirf.preparation import prepare
 from cohirf.store.models import Origin
 
 

@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.explain import write_report
-from cohirf.explain.study import TransformedRows, check_study, find_data, find_row_names
-from cohirf.explain.table import read_rows
-from cohirf.preparation import prepare
+from cohirf.app.explain import write_report
+from cohirf.app.explain.study import TransformedRows, check_study, find_data, find_row_names
+from cohirf.app.explain.table import read_rows
+from cohirf.app.preparation import prepare
 
 NAMES = [f"column {i}" for i in range(10)]
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 from cohirf import open_source
-from cohirf.explain.study import find_units, original_numbers, tell_columns
-from cohirf.explain.table import read_cells, read_prepared, read_table
-from cohirf.preparation import prepare
+from cohirf.app.explain.study import find_units, original_numbers, tell_columns
+from cohirf.app.explain.table import read_cells, read_prepared, read_table
+from cohirf.app.preparation import prepare
 
 ALL = np.arange(4)
 

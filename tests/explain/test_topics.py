@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from cohirf import CoHiRF
-from cohirf.explain import name_topics, write_report
-from cohirf.explain.topics import score_words, take_texts
+from cohirf.app.explain import name_topics, write_report
+from cohirf.app.explain.topics import score_words, take_texts
 
 SUBJECTS = ["apple", "pear", "plum", "train", "bus", "tram"]
 HOSTILE = [

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.explain.verdict import (
+from cohirf.app.explain.verdict import (
     CRUMB,
     LARGE_CLUSTER,
     Comparison,

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cohirf.explain.effects import find_traits
-from cohirf.explain.table import Feature, read_table
-from cohirf.explain.words import (
+from cohirf.app.explain.effects import find_traits
+from cohirf.app.explain.table import Feature, read_table
+from cohirf.app.explain.words import (
     MAX_TEXT,
     clean,
     name_clusters,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cohirf.plotting.canvas import (
+from cohirf.app.plotting.canvas import (
     HUES,
     ROUNDS,
     brightness,

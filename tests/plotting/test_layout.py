@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cohirf import FusionHierarchy
-from cohirf.explain.table import read_table
-from cohirf.plotting import canvas, trees
-from cohirf.plotting.canvas import Subject, find_subject
-from cohirf.plotting.heatmap import arrange_heatmap
+from cohirf.app.explain.table import read_table
+from cohirf.app.plotting import canvas, trees
+from cohirf.app.plotting.canvas import Subject, find_subject
+from cohirf.app.plotting.heatmap import arrange_heatmap
 from hierarchy.strategies import hierarchies
 
 

@@ -6,8 +6,8 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, FusionHierarchy
-from cohirf.plotting.canvas import find_subject
-from cohirf.plotting.trees import SEVERAL_CLUSTERS, merged_tree
+from cohirf.app.plotting.canvas import find_subject
+from cohirf.app.plotting.trees import SEVERAL_CLUSTERS, merged_tree
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from cohirf.plotting.map import project_rows
+from cohirf.app.plotting.map import project_rows
 
 ROWS = np.arange(30)
 

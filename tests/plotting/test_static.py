@@ -11,15 +11,15 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from cohirf import CoHiRF, FusionHierarchy, suggest_eps
-from cohirf.optional import is_installed
-from cohirf.plotting import (
+from cohirf.app.plotting import (
     plot_choice,
     plot_dendrogram,
     plot_eps,
     plot_heatmap,
     plot_map,
 )
-from cohirf.plotting.canvas import cluster_colours
+from cohirf.app.plotting.canvas import cluster_colours
+from cohirf.optional import is_installed
 
 SIZES = [1, 30, *(pytest.param(size, marks=pytest.mark.slow) for size in (3, 300))]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cohirf.preparation import DataError, prepare
-from cohirf.preparation.decide import MOST_LEVELS
+from cohirf.app.preparation import DataError, prepare
+from cohirf.app.preparation.decide import MOST_LEVELS
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -181,7 +181,7 @@ def test_distinct_cells_are_counted_up_to_a_number(monkeypatch):
     cells = [f"n{number}" for number in range(N)]
     assert decide(cells).note.startswith("left out: 200 different values in 200 rows")
     assert decide(cells * 3).note.startswith("left out: 200 levels, none of them frequent")
-    monkeypatch.setattr("cohirf.preparation.evidence.MOST_DISTINCT", 50)
+    monkeypatch.setattr("cohirf.app.preparation.evidence.MOST_DISTINCT", 50)
     assert decide(cells).note.startswith("left out: more than 50 different values in 200 rows")
 
 

@@ -6,7 +6,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.preparation import prepare
+from cohirf.app.preparation import prepare
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.preparation import DataError, Preparation, learn, prepare
+from cohirf.app.preparation import DataError, Preparation, learn, prepare
 from cohirf.store.models import load_about, save_model
 
 RNG = np.random.default_rng(0)
@@ -103,7 +103,7 @@ def test_a_source_that_is_open_is_prepared_as_it_is():
 
 
 def test_data_that_is_too_large_for_memory_stays_a_source(monkeypatch):
-    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
+    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 100)
     prepared = prepare(FRAME, **OPTIONS)
     assert prepared.rows() is prepared.source
     assert prepared.rows().n_rows == 60

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cohirf.preparation.readings import (
+from cohirf.app.preparation.readings import (
     DateReading,
     NumberReading,
     clean_text,

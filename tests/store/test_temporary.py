@@ -424,8 +424,8 @@ if sys.argv[1] != "linux":
     hide(sys.argv[1], pytest.MonkeyPatch())
 from sklearn.cluster import KMeans
 from cohirf import CoHiRF, open_source
-from cohirf.cli import main
-from cohirf.explain import write_report
+from cohirf.app.cli import main
+from cohirf.app.explain import write_report
 
 everybody = threading.Barrier(4, timeout=200)
 

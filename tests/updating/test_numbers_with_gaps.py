@@ -7,10 +7,10 @@ from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load
-from cohirf.cli.summary import summarize_model
-from cohirf.explain import describe_clusters, name_tree, write_report, write_tree
-from cohirf.explain.rows import find_badly_fitting
-from cohirf.plotting import plot_dendrogram, plot_heatmap, plot_map
+from cohirf.app.cli.summary import summarize_model
+from cohirf.app.explain import describe_clusters, name_tree, write_report, write_tree
+from cohirf.app.explain.rows import find_badly_fitting
+from cohirf.app.plotting import plot_dendrogram, plot_heatmap, plot_map
 
 mpl.use("Agg")
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, load
-from cohirf.explain import write_report
+from cohirf.app.explain import write_report
 
 BLOBS = make_blobs(300, centers=4, random_state=0)[0]
 SPREAD = make_blobs(300, centers=4, cluster_std=2.0, random_state=0)[0]

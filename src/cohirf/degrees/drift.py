@@ -16,11 +16,11 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.app.explain.words import percent
 from cohirf.data import Data
 from cohirf.data.open_data import open_training_data
 from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.engines.dask import is_dask
-from cohirf.explain.words import percent
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
 from cohirf.sources.source import count_of
 from cohirf.summary.model import Model, state_of

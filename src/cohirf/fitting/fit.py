@@ -26,6 +26,7 @@ from cohirf.algorithm.levels import (
 )
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 from cohirf.algorithm.runs import Links
+from cohirf.app.explain.verdict import CRUMB
 from cohirf.beyond.choose_merge import SampledRows, explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
 from cohirf.beyond.local_batches import Locality, find_parts, fuse_leaves, number_parts
@@ -36,7 +37,6 @@ from cohirf.data.first_level import DataWeights, FirstLevel, Setup
 from cohirf.engines import local_engine
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once, warn_caller
-from cohirf.explain.verdict import CRUMB
 from cohirf.fitting.begin import LOOKED_AT_ROWS, open_or_measure, valid_weights, warn_of_long_fit
 from cohirf.fitting.ending import Ending, LastLevel, end_fit, end_update
 from cohirf.fitting.locality import choose_locality

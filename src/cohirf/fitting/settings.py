@@ -44,12 +44,12 @@ from cohirf.algorithm.contract_batch import ChooseMedoids, Contraction
 from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Entropy
+from cohirf.app.explain.verdict import Finding, find_problem, ways_to_less_noise
 from cohirf.beyond.majority import N_CELLS, join_rare_groups, majority_consensus
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.clusterers.grid_dbscan import MIN_KERNEL_ROWS, GridDBSCAN, computed
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.data import Data
-from cohirf.explain.verdict import Finding, find_problem, ways_to_less_noise
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 from cohirf.optional import is_installed

@@ -103,7 +103,7 @@ def open_source(
 
     See Also
     --------
-    cohirf.preparation.prepare : Open a table with text, missing cells or features to scale.
+    cohirf.app.preparation.prepare : Open a table with text, missing cells or features to scale.
 
     Examples
     --------

@@ -63,7 +63,7 @@ class Origin:
     data : str
         The path of the data, as the user gave it.
     options : dict of str to object
-        The arguments of :func:`cohirf.preparation.prepare`, besides the data.
+        The arguments of :func:`cohirf.app.preparation.prepare`, besides the data.
     command : str
         The command that fitted the model.
 
@@ -206,7 +206,7 @@ def save_model(
         Replace an existing model at ``path``. A file that is not a saved model is never replaced.
     preparation : dict, optional
         A description, serialisable as JSON, of how the data was prepared before the fit, such as
-        :meth:`cohirf.preparation.Preparation.to_json` returns. :func:`load_about` returns it.
+        :meth:`cohirf.app.preparation.Preparation.to_json` returns. :func:`load_about` returns it.
     origin : Origin, optional
         The file that the model was fitted to, and the command; :func:`load_about` returns it.
         Reports show it.

@@ -1,0 +1,90 @@
+"""The command-line program ``cohirf``: exceptions become a one-line message and an exit code."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from cohirf.app.cli.errors import Interrupted, Terminated, explain, one_line
+from cohirf.optional import import_optional
+
+BAD_INPUT = 2
+STOPPED = 130
+TERMINATED = 143
+# errors caused by input; all others are bugs
+BAD = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
+
+_arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program ``cohirf`` and return its exit code.
+
+    0, 2 for bad input, 3 if ``cohirf drift`` finds that rows have drifted, 130 after Ctrl-C, 143
+    after SIGTERM.
+    """
+    _arguments.set(tuple(sys.argv[1:] if arguments is None else arguments))
+    try:
+        typer = import_optional("typer", "cli", "The program cohirf")
+    except ImportError as error:  # in these words: those of options need typer
+        return _end(str(error), BAD_INPUT)
+    signals: list[int] = []
+    try:
+        from cohirf.app.cli.app import app
+
+        with _stopping_on_sigterm(signals):
+            program = typer.main.get_command(app)
+            code = program.main(
+                args=list(_arguments.get()), prog_name="cohirf", standalone_mode=False
+            )
+    except Interrupted as stop:
+        return _end(str(stop), TERMINATED if signals else STOPPED)
+    except BAD as error:
+        return _end(explain(error), BAD_INPUT)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # not an error of typer about the command line
+            raise
+        if not error.format_message():  # without a command there is help, which typer has printed
+            return BAD_INPUT
+        message = one_line(error.format_message()).rstrip(".")
+        path = getattr(getattr(error, "ctx", None), "command_path", "cohirf")
+        return _end(f"{message}. Try {path} --help.", BAD_INPUT)
+    return code if isinstance(code, int) else 0
+
+
+def command_line() -> str:
+    """Return the command line of this run, quoted for a shell, to show it in reports and
+    messages.
+    """
+    return shlex.join(["cohirf", *_arguments.get()])
+
+
+@contextmanager
+def _stopping_on_sigterm(signals: list[int]) -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl-C does, so that its processes and temporary files go.
+
+    Note that it came.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        signals.append(number)
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # only there, handlers can be set
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(message: str, code: int) -> int:
+    print(f"cohirf: {message}", file=sys.stderr, flush=True)  # noqa: T201 - prints the error
+    return code

@@ -1,0 +1,809 @@
+"""What each cluster and each branch of a model is, in words: names, sizes, traits, and the headline
+of a result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from itertools import permutations
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.app.explain.diagnose import Diagnosis
+from cohirf.app.explain.effects import (
+    ALIKE,
+    Trait,
+    find_phrases,
+    find_splits,
+    find_traits,
+    find_traits_of_sets,
+)
+from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
+from cohirf.app.explain.study import (
+    DESCRIBED,
+    MAX_DESCRIBED,
+    Sample,
+    add_rare,
+    draw,
+    draw_sample,
+    make_study,
+)
+from cohirf.app.explain.table import read_table
+from cohirf.app.explain.verdict import ALONE, EITHER, ways_to_less_noise
+from cohirf.app.explain.words import (
+    NEARLY_ALL,
+    is_true,
+    join_words,
+    name_clusters,
+    percent,
+    uncapitalised,
+)
+from cohirf.app.preparation.decide import GIVEN_BACK, NAMED
+from cohirf.choice import Choice
+from cohirf.hierarchy.export import to_frame
+from cohirf.hierarchy.outline import (
+    STROKES,
+    Node,
+    Outline,
+    find_siblings,
+    make_outline,
+    write_branches,
+)
+from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
+from cohirf.sources.source import count_of, number_repeated
+from cohirf.summary.model import Model
+from cohirf.summary.numbers import cluster_positions
+
+N_SHOWN = 3  # traits in the table
+BRANCH_TRAITS = 2  # in the name of a branch
+# up to so many are named in the headline
+NAMED_CLUSTERS = 6
+ROWS_IN_HEADLINE = 3
+# Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
+APART = 0.02
+TOUCHING = 0.2
+OVERLAPPING = 0.4
+# Densities half-way between two clusters, compared with their centres: up to this there is a gap,
+# from that on none.
+HALF_FILLED = 0.3
+FILLED = 0.7
+
+
+@dataclass(frozen=True)
+class ClusterDescription:
+    """What a cluster is.
+
+    Attributes
+    ----------
+    label : int
+        Its number in ``labels_``.
+    name : str
+        What sets it apart, in a few words; no other cluster has this name.
+    size : int
+        Number of rows.
+    share : float
+        Share of all rows.
+    stability : float
+        Mean of ``stability_`` over its rows, how well the views agreed; NaN if it is not known of
+        any row.
+    exemplar : int
+        Row number of its most central row.
+    exemplar_values : dict of str to object
+        The values of this row, in the units of the described data.
+    traits : list of Trait
+        What sets it apart from all other rows, the strongest first.
+    """
+
+    label: int
+    name: str
+    size: int
+    share: float
+    stability: float
+    exemplar: int
+    exemplar_values: dict[str, Any]
+    traits: list[Trait]
+
+
+@dataclass(frozen=True)
+class Description:
+    """The clusters of a model.
+
+    Attributes
+    ----------
+    model : CoHiRF
+        The model.
+    clusters : list of ClusterDescription
+        The clusters, by label; of more than 1,000 clusters, the largest.
+    sizes : array of int, shape (n_clusters,)
+        Number of rows of each cluster.
+    stability : array of float, shape (n_clusters,)
+        Mean stability of each cluster.
+    n_rows, n_noise : int
+        Number of rows of the data, and of noise rows.
+    n_sampled : int
+        Number of rows that the traits were computed from.
+    repeated : tuple of str
+        Up to three categories whose combined levels are nearly the same groups; empty if there are
+        none.
+    """
+
+    model: Model
+    clusters: list[ClusterDescription]
+    sizes: IntArray
+    stability: NDArray[np.float64]
+    n_rows: int
+    n_noise: int
+    n_sampled: int
+    repeated: tuple[str, ...] = ()
+
+    @cached_property
+    def badly_fitting(self) -> BadlyFitting:
+        """The least typical rows of each cluster, and the rows between two clusters."""
+        return find_badly_fitting(self.model)
+
+    def name(self, label: int) -> str:
+        """Return the name of a cluster: its number, if it is not among those that are described."""
+        return self._names.get(label, f"cluster {label}")
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {cluster.label: cluster.name for cluster in self.clusters}
+
+    def name_noise(self, data: Any) -> list[str]:
+        """Return the names of the rows that are noise.
+
+        An empty list if they are many, or have no names.
+        """
+        if (
+            data is None
+            or data.source.n_rows != self.n_rows
+            or not 0 < self.n_noise <= ROWS_IN_HEADLINE
+        ):
+            return []
+        names: list[str] = data.name_rows(
+            np.flatnonzero(np.asarray(self.model.labels_) < 0).tolist()
+        )
+        return names
+
+    def to_frame(self) -> Any:
+        """Return a pandas table with one row for each cluster.
+
+        A last row for noise, if there is any.
+        """
+        return tabulate(self, "to_frame")
+
+
+def tabulate(found: Description, user: str) -> Any:
+    """Return a description as a pandas table; ``user`` is what the caller has called."""
+    labels = found.model.cluster_numbers_.tolist()
+    traits = {cluster.label: cluster.traits[:N_SHOWN] for cluster in found.clusters}
+    columns: dict[str, list[Any]] = {
+        "cluster": list(labels),
+        "name": [found.name(label) for label in labels],
+        "size": found.sizes.tolist(),
+        "share": (found.sizes / found.n_rows).tolist(),
+        "stability": found.stability.tolist(),
+        "exemplar": found.model.exemplar_indices_.tolist(),
+        "features": [
+            "; ".join(trait.values for trait in traits.get(label, ())) for label in labels
+        ],
+    }
+    noise = [-1, "noise", found.n_noise, found.n_noise / found.n_rows, np.nan, None, ""]
+    for column, value in zip(
+        columns.values(), noise if found.n_noise else (), strict=bool(found.n_noise)
+    ):
+        column.append(value)
+    return to_frame(columns, "cluster", user).astype({"exemplar": "Int64"})
+
+
+def describe_clusters(
+    model: Model, X: Any = None, feature_names: Sequence[str] | None = None, preparation: Any = None
+) -> Description:
+    """Describe the final clusters of a model.
+
+    Parameters
+    ----------
+    model : CoHiRF
+        The fitted model; its labels must be in this process.
+    X : array, table, sparse matrix, source or Prepared, shape (n_samples, any), optional
+        The rows of the fit in the same order: the data of the fit, what ``prepare`` returned, or
+        the table that it was made from, whose columns may be numbers, categories, text, dates or
+        truth values. At most 20,000 rows are read, and some of each cluster. By default, the
+        clusters are described by the rows that the model stores for ``predict``.
+    feature_names : sequence of str, optional
+        Names of the columns, if ``X`` has none.
+    preparation : Preparation, optional
+        What made the data of the fit from a table. The rows that the model stores are then
+        described by the columns of that table, in their own units.
+
+    Returns
+    -------
+    description : Description
+        The clusters, and the rows that fit them badly. Of more than 1,000 clusters, the largest are
+        described.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.app.explain import describe_clusters
+    >>> X = load_iris(as_frame=True).data
+    >>> description = describe_clusters(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
+    >>> for cluster in description.clusters:
+    ...     print(cluster.size, cluster.name)
+    50 short petal, narrow petal, short sepal
+    64 medium petal length, narrow sepal, medium petal width
+    36 long petal, long sepal, wide petal
+    >>> print(description.clusters[0].traits[0].values)
+    petal length (cm) 1.46 (others 4.91)
+    """
+    return describe_sample(draw_sample(make_study(model, X, feature_names, preparation)))
+
+
+def describe_sample(sample: Sample) -> Description:
+    """Describe the final clusters of a model by a sample of its rows."""
+    model = sample.study.model
+    labels = cluster_positions(model)
+    numbers = model.cluster_numbers_
+    counts = count_with_noise(labels, model.n_clusters_)
+    n_rows = int(counts.sum())
+    sizes = counts[1:]
+    stability = mean_stability(model, labels, model.n_clusters_)
+    chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
+    traits = find_traits(sample.table, sample.labels, chosen)
+    traits = [sample.begin_with_repeated(some) for some in traits]
+    tree = model.hierarchy_.tree
+    siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
+    names = name_clusters(traits, split_siblings(sample, sample.labels, chosen, siblings))
+    names = keep_true_names(sample, chosen, names)
+    figures = (
+        of[chosen].tolist() for of in (sizes, sizes / n_rows, stability, model.exemplar_indices_)
+    )
+    values = sample.study.read_exemplars(chosen)
+    parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
+    described = [ClusterDescription(*part) for part in parts]
+    return Description(
+        model,
+        described,
+        sizes,
+        stability,
+        n_rows,
+        int(counts[0]),
+        len(sample.rows),
+        sample.repeated,
+    )
+
+
+def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) -> list[str]:
+    """Return the names that the model has given to some clusters before, if they are still true,
+    and else ``names``.
+
+    ``clusters`` are positions in ``cluster_numbers_``. No two names are the same.
+    """
+    model = sample.study.model
+    former = [model.names_.get(number) for number in model.cluster_numbers_[clusters].tolist()]
+    doubtful = [
+        (place, name)
+        for place, name in enumerate(former)
+        if name is not None and name != names[place]
+    ]
+    places = np.array([place for place, _ in doubtful], dtype=np.int64)
+    phrases = find_phrases(sample.table, sample.labels, clusters[places])
+    kept = {
+        place: name
+        for (place, name), true in zip(doubtful, phrases, strict=True)
+        if is_true(name, true)
+    }
+    # of equal names, the former one stays
+    order = sorted(range(len(names)), key=lambda place: place not in kept)
+    unique = number_repeated([kept.get(place) or names[place] for place in order])
+    return [name for _, name in sorted(zip(order, unique, strict=True))]
+
+
+def remember_names(model: Model, description: Description) -> dict[int, tuple[str, str]]:
+    """Give the clusters of a model the names of a description.
+
+    Return the former and the new name of each that changed.
+
+    What the last update has changed, and the last step of the history, say it, too.
+    """
+    now = {cluster.label: cluster.name for cluster in description.clusters}
+    pairs = {number: (model.names_.get(number, name), name) for number, name in now.items()}
+    renamed = {number: (old, new) for number, (old, new) in pairs.items() if old != new}
+    model.names_ = model.names_ | now
+    if model.changes_ is not None:
+        model.changes_ = model.changes_.named(model.names_, renamed)
+        model.history_ = (*model.history_[:-1], model.history_[-1].with_renamed(renamed))
+    return renamed
+
+
+def name_partition(
+    X: Any, labels: IntArray, feature_names: Sequence[str] | None = None
+) -> list[str]:
+    """Return a name for each cluster of any partition, such as a cut of the tree.
+
+    No two names are the same.
+
+    Parameters
+    ----------
+    X : array, table, sparse matrix or source, shape (n_rows, any)
+        The rows, of which at most 20,000 are read. Columns may be numbers, categories, text, dates
+        or truth values.
+    labels : array of int, shape (n_rows,)
+        The cluster of each row, from 0; -1 for noise.
+    feature_names : sequence of str, optional
+        Names of the columns, if ``X`` has none.
+
+    Returns
+    -------
+    names : list of str
+        What sets each cluster apart from all other rows, in a few words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cohirf.app.explain import name_partition
+    >>> X = pd.DataFrame({"age": [61, 64, 23, 25], "spend": [90.0, 110.0, 480.0, 510.0]})
+    >>> name_partition(X, [0, 0, 1, 1])
+    ['low spend, older', 'high spend, younger']
+    """
+    labels = np.asarray(labels)
+    rows = add_rare(labels, draw(len(labels), DESCRIBED.most))
+    table = read_table(X, rows, feature_names)
+    return name_clusters(
+        find_traits(table, labels[rows], np.arange(int(labels.max(initial=-1)) + 1))
+    )
+
+
+def split_siblings(
+    sample: Sample, labels: IntArray, clusters: IntArray, siblings: dict[int, tuple[int, ...]]
+) -> list[Trait | None]:
+    """Return what splits each of some clusters from its sibling.
+
+    ``labels`` has the cluster of each sampled row.
+    """
+    sets = clusters[:, None].tolist()
+    others = [siblings.get(cluster, ()) for cluster in clusters.tolist()]
+    return find_splits(sample.table, labels, sets, others)
+
+
+def mean_stability(model: Model, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
+    """Return the mean stability of the rows of each label, where it is known.
+
+    NaN if it is not known of any row.
+    """
+    totals, known = np.zeros((2, n_labels))
+    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):
+        own = labels[block]
+        stability = model.stability_[block]
+        counted = (own >= 0) & ~np.isnan(stability)
+        totals += np.bincount(own[counted], weights=stability[counted], minlength=n_labels)
+        known += np.bincount(own[counted], minlength=n_labels)
+    return np.where(known > 0, totals / np.maximum(known, 1), np.nan)
+
+
+@dataclass(frozen=True)
+class NamedTree:
+    """The top of a tree with names."""
+
+    outline: Outline  # the nodes
+    # the name of each node, by its ``groups``: that of a cluster, if it has one
+    names: dict[tuple[int, ...], str]
+
+    @property
+    def total(self) -> int:
+        """Number of rows, with noise."""
+        return self.outline.root.size + self.outline.n_noise
+
+    def count(self, n_rows: int) -> str:
+        """Return a number of rows with its share."""
+        return f"{count_of(n_rows, 'row')} ({percent(n_rows / self.total)})"
+
+    def say(self, node: Node) -> str:
+        """Return a node in words."""
+        said = f"{self.count(node.size)}: {self.names[node.groups]}"
+        if node.cluster is not None:
+            if _is_part(node, self.outline.root):
+                of = "part of cluster"
+            else:
+                of = "cluster"
+            return f"{of} {node.cluster}, {said}"
+        if not node.children and node.n_clusters > 1:
+            return f"{node.n_clusters:,} clusters, {said}"
+        return said
+
+
+def name_tree(
+    model: Model, n_leaves: int | None = None, preparation: Any = None
+) -> NamedTree | None:
+    """Return the top of the tree of a model, with names from the rows that the model stores.
+
+    Parameters
+    ----------
+    model : CoHiRF
+        The fitted model; its labels must be in this process.
+    n_leaves : int, optional
+        Number of leaves; by default the number of final clusters, and at most 30.
+    preparation : Preparation, optional
+        What made the data of the fit from a table; names are then made from the columns of that
+        table.
+
+    Returns
+    -------
+    tree : NamedTree or None
+        The tree; None if all rows are noise.
+    """
+    outline = make_outline(model.hierarchy_, model.labels_, n_leaves)
+    if outline is None:
+        return None
+    sample = draw_sample(make_study(model, preparation=preparation))
+    described = describe_sample(sample)
+    nodes = list(outline.root.walk())
+    names = {
+        node.groups: described.name(node.cluster) for node in nodes if node.cluster is not None
+    }
+    branches = [node for node in nodes if node.cluster is None or _is_part(node, outline.root)]
+    sibling = {
+        node.groups: other.groups
+        for parent in nodes
+        for node, other in permutations(parent.children or (), 2)
+    }
+    groups, sets = outline.labels[sample.rows], [node.groups for node in branches]
+    traits = find_traits_of_sets(sample.table, groups, sets)
+    others = [sibling.get(node.groups, ()) for node in branches]
+    splits = find_splits(sample.table, groups, sets, others)
+    for node, of_branch, split in zip(branches, traits, splits, strict=True):
+        names[node.groups] = name_clusters([of_branch[:BRANCH_TRAITS]], [split])[0]
+    return NamedTree(outline, names)
+
+
+def _is_part(node: Node, root: Node) -> bool:
+    """Return whether a node is a part of a final cluster, and not the whole."""
+    return node.cluster is not None and any(
+        other.cluster == node.cluster and other.size > node.size for other in root.walk()
+    )
+
+
+def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list[str]:
+    r"""Return a tree as lines of text.
+
+    Parameters
+    ----------
+    tree : NamedTree
+        The tree.
+    width : int
+        Largest number of characters of a line; longer names are cut between words.
+    drawn : bool
+        Whether branches are drawn with box characters; otherwise with letters.
+
+    Returns
+    -------
+    lines : list of str
+        A line for each node, and one for noise.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.app.explain import name_tree, write_tree
+    >>> X = pd.DataFrame({"age": [20.0, 21, 40, 41, 80, 81], "spend": [5.0, 6, 6, 5, 95, 99]})
+    >>> print("\n".join(write_tree(name_tree(CoHiRF(n_clusters=3, random_state=0).fit(X)))))
+    6 rows
+    ├─ 4 rows (67%): low spend, younger
+    │  ├─ cluster 0, 2 rows (33%): younger, low spend
+    │  └─ cluster 1, 2 rows (33%): medium age, low spend
+    └─ cluster 2, 2 rows (33%): high spend, older
+    """
+    n_noise = tree.outline.n_noise
+    below = write_branches(tree.outline.root, tree.say, drawn=drawn, more=n_noise > 0)
+    below += [f"{STROKES[drawn][2]}noise, {tree.count(n_noise)}"] if n_noise else []
+    lines = [count_of(tree.total, "row")]
+    for line in below:
+        kept = line[: width - 1]
+        if len(line) > width and not line[width - 1].isspace():  # cut between two words
+            kept = kept.rpartition(" ")[0] or kept
+        lines.append(line if len(line) <= width else f"{kept.rstrip(' ,:')}\N{HORIZONTAL ELLIPSIS}")
+    return lines
+
+
+def draw_model(model: Model) -> str:
+    """Return the tree of a model as HTML for notebooks, with the name and the size of each
+    cluster.
+    """
+    tree = name_tree(model)
+    text = "" if tree is None else "\n".join(write_tree(tree))
+    return f"<pre>{escape(text)}</pre>"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The headline of a result, in sentences.
+
+    Attributes
+    ----------
+    count : str
+        How many clusters there are, and how much noise.
+    sizes : str
+        How large they are, and their names; empty if there are fewer than two clusters.
+    separation : str
+        How sure it is to which cluster a row belongs; empty if there are fewer than two clusters.
+    exceptions : str
+        A column that was left out, a few rows that are noise, and rows that have few values, if the
+        data is known.
+    trust : str
+        What to do with the clusters; empty without a diagnosis.
+    tone : {"good", "fair", "poor", "unknown"}
+        Whether this is good news.
+    """
+
+    count: str
+    sizes: str
+    separation: str
+    exceptions: str
+    trust: str
+    tone: str
+
+    def __str__(self) -> str:
+        """Return all sentences."""
+        parts = (self.count, self.sizes, self.separation, self.exceptions, self.trust)
+        return " ".join(part for part in parts if part)
+
+
+def make_headline(
+    description: Description, diagnosis: Diagnosis | None, data: Any = None
+) -> Headline:
+    """Return the headline of a result.
+
+    Parameters
+    ----------
+    description : Description
+        What ``describe_clusters`` returned.
+    diagnosis : Diagnosis or None
+        What ``CoHiRF.diagnose`` returned; None leaves out whether to trust the clusters.
+    data : Prepared, optional
+        The data of the fit, if ``prepare`` returned it: names a few rows that are noise, and says
+        which have hardly any values.
+
+    Returns
+    -------
+    headline : Headline
+        Sentences; ``str`` joins them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.app.explain import describe_clusters, make_headline
+    >>> X = load_iris(as_frame=True).data
+    >>> model = CoHiRF(random_state=0).fit(X)
+    >>> headline = make_headline(describe_clusters(model, X), model.diagnose())
+    >>> print(headline.count, headline.sizes)
+    2 clusters in 150 rows. 100 rows (67%): long petal, wide petal, long sepal. 50 rows (33%): short
+    petal, narrow petal, short sepal. They differ most in petal length: 4.91 and 1.46 on average.
+    >>> print(headline.separation)
+    They are clearly apart: no rows are between two clusters.
+    >>> print(headline.trust)
+    Random halves of the rows, each on its own, give the same clusters: use them as kinds of rows.
+    """
+    n_clusters = len(description.sizes)
+    n_rows = description.n_rows
+    choice = description.model.choice_
+    if n_clusters == 0:
+        remedy = f"To find some, {ways_to_less_noise(description.model)}."
+        if n_rows == 1:
+            noise = "the only row is noise"
+        else:
+            noise = f"all {n_rows:,} rows are noise"
+        return Headline(f"No clusters: {noise}.", "", "", "", remedy, "poor")
+    is_clear = choice is None or choice.is_clear
+    count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
+    if not is_clear:
+        count = f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are one way to sort them"
+    exceptions = "" if data is None else say_exceptions(description, data)
+    if description.n_noise and not description.name_noise(data):
+        count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
+    found = description.badly_fitting
+    has_gaps = n_clusters == 1 or (found.share_between <= APART and not found.filled > HALF_FILLED)
+    trust, tone = (
+        ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
+    )
+    sizes = separation = ""
+    if n_clusters > 1:
+        sizes = say_sizes(description)
+    if n_clusters > 1 and tone != "poor":
+        if not description.repeated:  # levels are apart by themselves
+            is_chosen = choice is not None and len(choice.candidates) > 0
+            if is_chosen:
+                is_sure = choice.is_strong
+            else:
+                is_sure = tone in ("good", "unknown")
+            separation = say_separation(
+                found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure
+            )
+        if tone == "good" and (found.share_between > TOUCHING or found.filled > HALF_FILLED):
+            tone = "fair"
+        else:
+            tone = tone
+    return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
+
+
+def say_sizes(description: Description) -> str:
+    """Return how large clusters are, with their names: of all, or of the largest and the smallest
+    if there are many.
+    """
+    sizes = description.sizes
+    numbers = description.model.cluster_numbers_
+    order = np.argsort(-sizes, kind="stable").tolist()
+    shown = order if len(order) <= NAMED_CLUSTERS else [order[0], order[-1]]
+    shares = (
+        f"{count_of(int(sizes[place]), 'row')} ({percent(sizes[place] / description.n_rows)})"
+        for place in shown
+    )
+    names = (description.name(int(numbers[place])) for place in shown)
+    said = [f"{share}: {name}." for share, name in zip(shares, names, strict=True)]
+    if len(order) > len(shown):
+        said = [
+            f"The largest has {said[0]}",
+            f"The smallest has {said[1]}",
+            *say_shared_column(description),
+        ]
+    if len(order) == 2:
+        said += say_difference(description.clusters)
+    if columns := join_words(description.repeated):
+        said.append(
+            f"They are nearly the {'combined ' if len(description.repeated) > 1 else ''}levels of "
+            f"{columns}."
+        )
+    return " ".join(said)
+
+
+def say_shared_column(description: Description) -> list[str]:
+    """Return the category, if there is one, whose levels most clusters are named after."""
+    strongest = (cluster.traits[0].feature for cluster in description.clusters if cluster.traits)
+    named = Counter(feature.name for feature in strongest if feature.level)
+    name, count = max(named.items(), key=itemgetter(1), default=("", 0))
+    is_most = 2 * count > len(description.clusters) and not description.repeated
+    said = (
+        f"Most of them, {count:,} of {len(description.clusters):,}, are one {name} each, or a part "
+        "of it."
+    )
+    return [said] if is_most else []
+
+
+def say_difference(clusters: list[ClusterDescription]) -> list[str]:
+    """Return the column in which two clusters differ most, if it is known, with the mean of the
+    larger one first.
+    """
+    one, other = sorted(clusters, key=lambda cluster: -cluster.size)
+    inside = {trait.feature: trait.inside for trait in other.traits}
+    for trait in one.traits:
+        if trait.strength < ALIKE * one.traits[0].strength:
+            break
+        is_rare = trait.feature.kind == "level" and max(trait.inside, trait.outside) < NEARLY_ALL
+        if trait.feature in inside and not trait.feature.has_gaps and not is_rare:
+            level = f" {trait.feature.level}" if trait.feature.level else ""
+            means = (trait.feature.say(mean) for mean in (trait.inside, inside[trait.feature]))
+            return [
+                f"They differ most in {trait.feature.plain}{level}: {' and '.join(means)} on "
+                "average."
+            ]
+    return []
+
+
+def say_separation(
+    share: float, filled: float = np.nan, *, is_clear: bool = True, is_sure: bool = True
+) -> str:
+    """Return how far apart clusters are, from the share of rows between two, and the density there.
+
+    They are clearly apart only if this ``is_sure``: if two halves of the rows have the same
+    clusters.
+    """
+    between = (
+        f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
+    )
+    if not is_clear:
+        if share > APART:
+            return f"{between[0].upper()}{between[1:]} of them."
+        return ""
+    between = f"{between} clusters"
+    if filled > FILLED and share <= TOUCHING:
+        return (
+            "They run into each other, with no gap between them: the border could as well be "
+            f"elsewhere ({between})."
+        )
+    if share <= APART and not filled > HALF_FILLED and is_sure:
+        return f"They are clearly apart: {between}."
+    if share <= APART and not filled > HALF_FILLED:
+        return (
+            f"{between[0].upper()}{between[1:]}, but it is not sure that there are these clusters."
+        )
+    if share <= TOUCHING:
+        return f"They touch: {between}."
+    if share <= OVERLAPPING:
+        return f"They overlap: {between}, where the border could as well be elsewhere."
+    return (
+        f"They are not separate: {between}. Read them as regions of one cloud of rows, not as "
+        "kinds of rows."
+    )
+
+
+def say_exceptions(description: Description, data: Any) -> str:
+    """Return which column was left out, which rows are noise, if they are few, and which have few
+    values.
+    """
+    repeated = [
+        str(column.name) for column in data.preparation.columns if column.reason == GIVEN_BACK
+    ]
+    said = [f"{name} was left out: {GIVEN_BACK}." for name in repeated]
+    ids = [str(column.name) for column in data.preparation.columns if column.reason == NAMED]
+    if len(ids) == 1:
+        said.append(f"{ids[0]} was left out: its name is that of an id.")
+    elif ids:
+        said.append(f"{join_words(ids)} were left out: their names are those of ids.")
+    if names := description.name_noise(data):
+        said.append(
+            f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in "
+            "no cluster."
+        )
+    if data.source.n_rows == description.n_rows:
+        rows = data.mostly_filled()
+    else:
+        rows = np.empty(0, dtype=np.int64)
+    if n_filled := len(rows):
+        names = data.name_rows(rows[:ROWS_IN_HEADLINE].tolist())
+        if names:
+            such_as = f" ({'such as ' if n_filled > len(names) else ''}{join_words(names)})"
+        else:
+            such_as = ""
+        have, their = ("has", "its") if n_filled == 1 else ("have", "their")
+        filled = f"{have} few values: what fills the gaps decides {their} cluster"
+        said.append(f"{count_of(n_filled, 'row')}{such_as} {filled}.")
+    return " ".join(said)
+
+
+def say_trust(
+    diagnosis: Diagnosis, choice: Choice | None, *, has_gaps: bool = True
+) -> tuple[str, str]:
+    """Return what to do with the clusters, and whether this is good news."""
+    base = diagnosis.comparison.base
+    problem = diagnosis.findings[0] if len(diagnosis.findings) > 2 else None
+    if problem is not None and problem.tone == "poor":
+        return f"Do not use them: {uncapitalised(problem.reason)}", "poor"
+    if diagnosis.recommendation == ALONE:
+        lost = f"{base} alone finds other clusters, and finds them again in part of the rows"
+        return f"Do not trust them: {lost}. Use {base} alone, if it can run on all rows.", "poor"
+    if choice is not None and len(choice.candidates):
+        return say_strength(choice, has_gaps=has_gaps)
+    if diagnosis.recommendation == EITHER:
+        return f"Trust them as you would trust {base}: it finds the same clusters alone.", "good"
+    found, tone = (
+        ("could not be compared", "unknown")
+        if diagnosis.comparison.reason
+        else ("finds other ones", "fair")
+    )
+    return f"Look at some rows of each before you use them: {base} alone {found}.", tone
+
+
+def say_strength(choice: Choice, *, has_gaps: bool = True) -> tuple[str, str]:
+    """Return what to do with clusters whose number was chosen, by how well one half of the rows
+    predicts the other.
+    """
+    halves = "Random halves of the rows, each on its own, give"
+    if not choice.is_clear:
+        return f"{halves} other parts: use them to sort the rows, not as kinds of rows.", "fair"
+    if choice.is_strong and has_gaps:
+        return f"{halves} the same clusters: use them as kinds of rows.", "good"
+    if choice.is_strong:
+        return (
+            f"{halves} the same clusters: a reliable way to sort the rows, but not kinds of rows.",
+            "fair",
+        )
+    others = "other numbers of clusters may be as good"
+    return f"{halves} nearly the same clusters, and {others}: use them as a first division.", "fair"

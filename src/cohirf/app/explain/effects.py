@@ -1,0 +1,631 @@
+"""What sets clusters apart: means of their rows compared with those of other rows, and the
+strongest as traits.
+
+A cluster is compared with all other rows, and with its sibling alone: the branch that it merges
+with in the tree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf.app.explain.table import Feature, Sets, Sums, Table, as_dense
+from cohirf.app.explain.words import (
+    HARDLY,
+    NEARLY_ALL,
+    join_levels,
+    plain_name,
+    say_level,
+    say_number,
+    split_number,
+    splits_plainly,
+)
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
+
+COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
+N_TRAITS = 8  # of each cluster
+LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
+OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
+# up to so many are few, if this share of the rows has each
+FEW_LEVELS = 3
+COMMON_LEVEL = 0.1
+ROUNDING = 0.01  # relative difference of effects that are the same
+# interquartile ranges; numbers that are further away from the quartiles count as if they were so
+# far
+TAIL = 3.0
+# A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is
+# in the middle if its mean is this many standard deviations away from the lowest and the highest
+# value.
+MIDDLE_EFFECT = 0.8
+MIDDLE_NARROWNESS = 0.5
+MIDDLE_DISTANCE = 0.8
+SHORTEST_SERIES = 3  # columns
+FAINT = (
+    0.5  # standard deviations; a cluster that differs less is "high" only if no other one is higher
+)
+ALL_HAVE = 0.995  # share of rows of a cluster that have a level, to the whole percent
+RARE = 0.4  # share of rows of a cluster whose level is not worth a name
+SAME_COLUMN = 0.95  # correlation of columns that say the same
+# rows that it is taken from
+FEWEST_CORRELATED = 50
+LIKENESS_ROWS = 2000
+FROM_SERIES = 3  # traits of a cluster that are from one series
+ALIKE = 0.5  # a neighbour in a series belongs to a trait if it has this share of its strength
+TRIED = 20  # features that split most
+VALUE = 0.5  # how much a split in values counts, compared with one in words
+# standard deviations of a cluster and its sibling together, from which on a feature splits them
+SPLIT = 0.5
+REPEATED = 0.85  # adjusted Rand index of clusters and categories, from which they say the same
+MOST_COMBINED = 3
+TRIED_CATEGORIES = 10
+# standard deviations of all rows; a mean that is nearer to the others is neither high nor low
+ABOUT = 0.3
+
+
+@dataclass(frozen=True)
+class Effects:
+    """How clusters differ from other rows: one row per cluster, one column per feature."""
+
+    n_rows: IntArray  # of each cluster in the sample
+    mean: FloatArray  # over the rows of the cluster
+    mean_elsewhere: FloatArray  # over all other rows
+    # the difference of the two means, in standard deviations of all rows; 0 for constant features,
+    # and if the cluster has no rows or all rows
+    effect: FloatArray
+    # one minus the standard deviation in the cluster, in those of all rows: near to 1 if the values
+    # of the cluster are much closer together than those of all rows; at least 0, and 0 where
+    # ``effect`` is undefined
+    narrowness: FloatArray
+
+
+def compare_sums(table: Table, parts: Sums) -> Effects:
+    """Compare clusters with all other rows of a table, given the sums of their rows."""
+    whole = table.whole
+    deviation = table.deviation
+    has_rows = parts.n_rows[:, None] > 0
+    has_others = parts.n_rows[:, None] < whole.n_rows
+    others = np.where(has_others, whole.mass - parts.mass[:, None], 1)
+    inside = parts.mean()
+    outside = (whole.total - parts.total) / others
+    comparable = has_rows & has_others & (deviation > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effect = np.where(comparable, (inside - outside) / deviation, 0)
+        narrowness = np.where(comparable, np.maximum(1 - parts.deviation() / deviation, 0), 0)
+    # rounding must not leave the range: a share of -1e-17 would be written as -0%
+    mean, elsewhere = (np.clip(table.origin + mean, *table.limits) for mean in (inside, outside))
+    return Effects(parts.n_rows, mean, elsewhere, effect, narrowness)
+
+
+def measure_effects(table: Table, labels: IntArray, clusters: IntArray) -> Effects:
+    """Compare each of ``clusters`` with all other rows."""
+    return compare_sums(table, table.sum_up(labels, clusters[:, None].tolist()))
+
+
+@dataclass(frozen=True)
+class Trait:
+    """A feature that sets a cluster apart.
+
+    Attributes
+    ----------
+    feature : Feature
+        The feature.
+    effect : float
+        Difference between the mean in the cluster and the mean of all other rows, in standard
+        deviations of all rows.
+    inside, outside : float
+        Mean in the cluster, and mean of all other rows; shares of rows, if the feature is a level
+        of a category. Of a trait that splits the cluster from its sibling, ``outside`` is about the
+        sibling.
+    strength : float
+        How much the trait sets the cluster apart: the absolute effect, or 0.7 times that for a
+        level that the cluster lacks; for a trait in the middle, how much closer together its values
+        are than those of all rows.
+    is_middle : bool
+        Whether the values are in the middle of those of all rows.
+    span : str
+        If neighbours in a series have the same trait: all of them, such as "1969 to 1971".
+    is_value : bool
+        Whether the mean is said, too, because the sibling has the same words.
+    """
+
+    feature: Feature
+    effect: float
+    inside: float
+    outside: float
+    strength: float
+    is_middle: bool = False
+    span: str = ""
+    is_value: bool = False
+
+    @cached_property
+    def phrase(self) -> str:
+        """The trait in a few words, such as "low spend"."""
+        if self.feature.kind == "level":
+            return say_level(self.feature, self.inside, self.outside)
+        if self.is_value or not self.span:
+            name = self.feature.plain
+        else:
+            name = f"{self.feature.noun} {self.span}".strip()
+        if self.feature.kind == "term" and self.effect > 0:
+            return name
+        if self.is_middle:
+            said = f"medium {name}"
+        else:
+            said = say_number(name, self.feature.kind, is_high=self.effect > 0)
+        if self.is_value:
+            return f"{said} (mean {self.feature.say(self.inside)})"
+        return said
+
+    @property
+    def is_lack(self) -> bool:
+        """Whether the trait says which level the cluster lacks, and not which one it has."""
+        return (
+            self.feature.kind == "level"
+            and self.effect < 0
+            and self.feature.level not in ("yes", "no")
+        )
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether the trait is a level that all rows of the cluster have, or nearly all, and hardly
+        any other row.
+        """
+        is_their_own = self.inside >= NEARLY_ALL and self.outside <= HARDLY
+        return self.feature.kind == "level" and (self.inside >= ALL_HAVE or is_their_own)
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether the trait is a level that few rows of the cluster have, even if fewer others
+        do.
+        """
+        return self.feature.kind == "level" and self.effect > 0 and self.inside < RARE
+
+    @cached_property
+    def values(self) -> str:
+        """The feature with its values inside and outside, such as "spend 120 (others 340)"."""
+        level = self.feature.level
+        say = self.feature.say
+        name = f"{self.feature.name}={level}" if level else self.feature.name
+        return f"{name} {say(self.inside)} (others {say(self.outside)})"
+
+
+def find_traits(table: Table, labels: IntArray, clusters: IntArray) -> list[list[Trait]]:
+    """Return the traits of some clusters, the strongest first: at most 8, each of another column of
+    the table.
+    """
+    return find_traits_of_sets(table, labels, clusters[:, None].tolist())
+
+
+def find_traits_of_sets(table: Table, labels: IntArray, sets: Sets) -> list[list[Trait]]:
+    """Return the traits of sets of clusters, such as the branches of a tree."""
+    if table.values.shape[1] == 0 or len(table.rows) == 0:
+        return [[] for _ in sets]
+    series = Series.of(table.features)
+    likeness = Likeness(table, labels)
+    found = []
+    for effects, is_middle in _compare_sets(table, labels, sets):
+        effects = replace(effects, effect=_without_between(table.features, effects))
+        places = range(len(effects.n_rows))
+        found += [
+            _traits_of(table.features, series, likeness, effects, is_middle, place)
+            for place in places
+        ]
+    return found
+
+
+def _compare_sets(
+    table: Table, labels: IntArray, sets: Sets
+) -> Iterator[tuple[Effects, NDArray[np.bool_]]]:
+    """Yield how blocks of sets of clusters differ from other rows, and in which features they are
+    in the middle.
+
+    What only a few huge numbers say has no effect.
+    """
+    without_tails = _cut_tails(table)
+    for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
+        effects, of_most = (
+            compare_sums(one, one.sum_up(labels, sets[block])) for one in (table, without_tails)
+        )
+        effect, without = effects.effect, of_most.effect
+        kept = np.minimum(np.abs(effect), FAINT) * (1 - ROUNDING)
+        is_of_tails = (effect * without <= 0) | (np.abs(without) < kept)
+        effects = replace(effects, effect=np.where(is_of_tails, 0, effect))
+        yield effects, _find_middle(table, effects)
+
+
+def find_phrases(table: Table, labels: IntArray, clusters: IntArray) -> list[set[str]]:
+    """Return all phrases that are true of each of some clusters, however little they set it
+    apart.
+    """
+    if table.values.shape[1] == 0 or len(table.rows) == 0:
+        return [set() for _ in clusters]
+    series = Series.of(table.features)
+    return [
+        _phrases_of(table.features, series, effects, is_middle, place)
+        for effects, is_middle in _compare_sets(table, labels, clusters[:, None].tolist())
+        for place in range(len(effects.n_rows))
+    ]
+
+
+def _phrases_of(
+    features: list[Feature],
+    series: Series,
+    effects: Effects,
+    is_middle: NDArray[np.bool_],
+    place: int,
+) -> set[str]:
+    """Return the phrases that are true of the cluster in row ``place`` of ``effects``."""
+    effect = effects.effect[place]
+    middle = is_middle[place]
+    inside = effects.mean[place]
+    outside = effects.mean_elsewhere[place]
+    strength = np.where(middle, effects.narrowness[place], np.abs(effect))
+    kind = np.where(middle, 0, np.sign(effect))
+    found: set[str] = set()
+    for column in np.flatnonzero(middle | (np.abs(effect) >= ABOUT)).tolist():
+        feature = features[column]
+        if feature.kind == "term" and effect[column] < 0:
+            continue
+        figures = (
+            float(effect[column]),
+            float(inside[column]),
+            float(outside[column]),
+            float(strength[column]),
+        )
+        trait = Trait(feature, *figures)
+        span = _say_run(features, series.run(column, strength, kind))
+        if abs(effect[column]) >= ABOUT:
+            ways = [trait, replace(trait, span=span)]
+        else:
+            ways = []
+        if middle[column]:  # what is in the middle of all values can still be higher than most
+            ways += [replace(trait, is_middle=True), replace(trait, is_middle=True, span=span)]
+        if feature.kind != "level":
+            ways += [replace(way, is_value=True) for way in ways]
+        if levels := _few_levels(features, column, inside, outside):
+            of_levels = (
+                abs(figures[0]),
+                float(inside[levels].sum()),
+                float(outside[levels].sum()),
+                figures[3],
+            )
+            ways.append(Trait(_join_features(features, levels), *of_levels))
+        found |= {way.phrase for way in ways}
+    return found
+
+
+def _cut_tails(table: Table) -> Table:
+    """Return a table without long tails: a few huge numbers do not say what a cluster is."""
+    columns = np.flatnonzero(_is_kind(table.features, "number"))
+    if sparse.issparse(table.values) or len(columns) == 0:
+        return table
+    values = table.values.copy()
+    low, high = np.quantile(values[:, columns], [0.25, 0.75], axis=0)
+    reach = np.where(high > low, TAIL * (high - low), np.inf)
+    values[:, columns] = np.clip(values[:, columns], low - reach, high + reach)
+    return replace(table, values=values)
+
+
+def _find_middle(table: Table, effects: Effects) -> NDArray[np.bool_]:
+    """Return in which numbers each cluster is in the middle of all rows, and narrow: a matrix, as
+    of the effects.
+    """
+    low, high = table.limits
+    room = np.minimum(effects.mean - low, high - effects.mean)
+    is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
+    is_known = np.array(
+        [one.kind == "number" and not one.has_gaps for one in table.features], dtype=bool
+    )
+    return np.asarray(is_known & is_narrow & (room >= MIDDLE_DISTANCE * table.deviation))
+
+
+def _without_between(features: list[Feature], effects: Effects) -> FloatArray:
+    """Return the effects, with 0 for a number that is a little high or low while some cluster is
+    higher or lower.
+
+    A cluster keeps them if fewer than two larger effects are left of it.
+    """
+    is_low = effects.effect < 0
+    mean = effects.mean
+    size = np.abs(effects.effect)
+    is_outdone = np.where(is_low, mean > mean.min(axis=0), mean < mean.max(axis=0))
+    is_between = _is_kind(features, "number") & (size < FAINT) & is_outdone
+    is_plain = ((size >= FAINT) & ~is_between).sum(axis=1, keepdims=True) < 2
+    return np.asarray(np.where(is_between & ~is_plain, 0, effects.effect))
+
+
+@dataclass(frozen=True)
+class Series:
+    """Columns of numbers whose names differ by a number alone, in the order of these numbers."""
+
+    members: list[list[int]]  # the columns of each series
+    place: dict[int, tuple[int, int]]  # series of a column, and its place there
+
+    @classmethod
+    def of(cls, features: list[Feature]) -> Series:
+        """Find the series among features; columns without a name of their own are none."""
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for column, feature in enumerate(features):
+            series, number = split_number(feature.name)
+            # not x1, x2, x3
+            if number and feature.kind == "number" and series != "feature" and len(series) != 1:
+                found[series].append((int(number), column))
+        members = [
+            [column for _, column in sorted(some)]
+            for some in found.values()
+            if len(some) >= SHORTEST_SERIES
+        ]
+        place = {
+            column: (number, at)
+            for number, some in enumerate(members)
+            for at, column in enumerate(some)
+        }
+        return cls(members, place)
+
+    def run(self, column: int, strength: FloatArray, kind: NDArray[Any]) -> list[int]:
+        """Return a column and its neighbours with the same kind of trait, which are nearly as
+        strong.
+        """
+        number, at = self.place.get(column, (-1, 0))
+        some = np.array(self.members[number] if number >= 0 else [column])
+        is_alike = (kind[some] == kind[column]) & (strength[some] >= ALIKE * strength[column])
+        others = np.flatnonzero(~is_alike)
+        first = others[others < at].max(initial=-1) + 1
+        last = others[others > at].min(initial=len(some))
+        return [int(one) for one in some[first:last]]
+
+
+class Likeness:
+    """Whether two columns of numbers say the same: nearly all of one follows from the other, in
+    each cluster too.
+    """
+
+    def __init__(self, table: Table, labels: IntArray) -> None:
+        self.table = table
+        n_rows = len(table.rows)
+        self.some = np.arange(n_rows)[:: max(n_rows // LIKENESS_ROWS, 1)]
+        self.group = np.unique(labels[self.some], return_inverse=True)[1]
+        self.columns: dict[int, FloatArray] = {}
+        self.known: dict[tuple[int, int], bool] = {}
+
+    def __call__(self, one: int, other: int) -> bool:
+        """Return whether two columns say the same."""
+        pair = min(one, other), max(one, other)
+        if pair not in self.known:
+            kinds = {self.table.features[column].kind for column in pair}
+            is_known = kinds == {"number"} and len(self.some) >= FEWEST_CORRELATED
+            self.known[pair] = is_known and self._correlate(*pair) >= SAME_COLUMN
+        return self.known[pair]
+
+    def _correlate(self, one: int, other: int) -> float:
+        """Return the lower of the correlations of all rows and within clusters.
+
+        0 if their signs differ.
+        """
+        of_all, within = (self._scaled(one) * self._scaled(other)).sum(axis=0).tolist()
+        return min(abs(of_all), abs(within)) if of_all * within > 0 else 0.0
+
+    def _scaled(self, column: int) -> FloatArray:
+        """Return a column around its mean, and around the means of clusters, both of length 1."""
+        if column not in self.columns:
+            values = as_dense(self.table.values[self.some][:, [column]]).ravel()
+            means = np.bincount(self.group, values) / np.bincount(self.group)
+            both = np.stack([values - values.mean(), values - means[self.group]], axis=1)
+            lengths = np.sqrt((both**2).sum(axis=0))
+            self.columns[column] = np.divide(
+                both, lengths, out=np.zeros_like(both), where=lengths > 0
+            )
+        return self.columns[column]
+
+
+def _say_run(features: list[Feature], run: list[int]) -> str:
+    """Return columns of a series as "1969 to 1971"; nothing of a single one."""
+    first, last = (features[run[end]].name for end in (0, -1))
+    if len(run) == 1:
+        return ""
+    return f"{plain_name(first)} to {split_number(last)[1]}"
+
+
+def _traits_of(
+    features: list[Feature],
+    series: Series,
+    likeness: Likeness,
+    effects: Effects,
+    is_middle: NDArray[np.bool_],
+    place: int,
+) -> list[Trait]:
+    """Return the traits of the cluster in row ``place`` of ``effects``."""
+    effect = effects.effect[place]
+    middle = is_middle[place]
+    strength = np.where(middle, effects.narrowness[place], np.abs(effect))
+    strength[_is_kind(features, "level") & (effect < 0)] *= LACK
+    kind = np.where(middle, 0, np.sign(effect))
+    traits: dict[str, Trait] = {}
+    spans: dict[int, str] = {}
+    taken = Counter[int]()
+    alone = list[int]()
+    for column in np.argsort(-strength, kind="stable").tolist():
+        feature, (number, _) = features[column], series.place.get(column, (-1, 0))
+        if len(traits) == N_TRAITS or strength[column] <= 0:
+            break
+        if (
+            feature.name in traits
+            or (feature.kind == "term" and effect[column] < 0)
+            or taken[number] == FROM_SERIES
+        ):
+            continue  # one trait of each category; a word that a cluster lacks says little about it
+        if number < 0 and any(likeness(column, other) for other in alone):
+            continue
+        alone += [column] if number < 0 else []
+        column = _level_of_all(features, column, effect, effects.mean[place])
+        feature = features[column]
+        taken[number] += number >= 0
+        means = float(effects.mean[place, column]), float(effects.mean_elsewhere[place, column])
+        if levels := _few_levels(
+            features, column, effects.mean[place], effects.mean_elsewhere[place]
+        ):
+            feature = _join_features(features, levels)
+            inside, outside = (
+                float(mean[place, levels].sum()) for mean in (effects.mean, effects.mean_elsewhere)
+            )
+            # at least: that of all these levels together is larger
+            size = abs(float(effect[column]))
+            traits[feature.name] = Trait(feature, size, inside, outside, size)
+            continue
+        if column not in spans:
+            run = series.run(column, strength, kind)
+            spans |= dict.fromkeys(run, _say_run(features, run))
+        traits[feature.name] = Trait(
+            feature,
+            float(effect[column]),
+            *means,
+            float(strength[column]),
+            bool(middle[column]),
+            spans[column],
+        )
+    return sorted(traits.values(), key=lambda trait: -trait.strength)
+
+
+def _level_of_all(
+    features: list[Feature], column: int, effect: FloatArray, mean: FloatArray
+) -> int:
+    """Return the level that nearly all rows have, if there is one, in place of a level that they
+    lack.
+    """
+    if features[column].kind != "level" or effect[column] > 0:
+        return column
+    is_of_all = (mean >= OF_ALL) & (effect > 0)
+    levels = (
+        place
+        for place in np.flatnonzero(is_of_all).tolist()
+        if features[place].name == features[column].name
+    )
+    return next(levels, column)
+
+
+def _few_levels(
+    features: list[Feature], column: int, inside: FloatArray, outside: FloatArray
+) -> list[int]:
+    """Return the few levels of a category of which nearly all rows have one, and hardly any other
+    row, if there are.
+    """
+    if features[column].kind != "level":
+        return []
+    same = [
+        place for place, feature in enumerate(features) if feature.name == features[column].name
+    ]
+    levels = [place for place in same if inside[place] >= COMMON_LEVEL]
+    is_theirs = inside[levels].sum() >= NEARLY_ALL and outside[levels].sum() <= HARDLY
+    return levels if 1 < len(levels) <= FEW_LEVELS and is_theirs else []
+
+
+def _join_features(features: list[Feature], levels: list[int]) -> Feature:
+    """Return a few levels of a category as one."""
+    return replace(features[levels[0]], level=join_levels([features[one].level for one in levels]))
+
+
+def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:
+    return np.array([feature.kind == kind for feature in features], dtype=bool)
+
+
+def find_splits(table: Table, labels: IntArray, sets: Sets, siblings: Sets) -> list[Trait | None]:
+    """Return the feature that splits each set of clusters from its sibling most.
+
+    None if there is none.
+    """
+    if table.values.shape[1] == 0 or len(table.rows) == 0:
+        return [None for _ in sets]
+    series = Series.of(table.features)
+    found = []
+    for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
+        parts = table.sum_up(labels, [*sets[block], *siblings[block]])
+        for place in range(len(parts.n_rows) // 2):
+            both = parts.each(itemgetter([place, len(parts.n_rows) // 2 + place]))
+            found.append(_find_split(table, series, both) if both.n_rows.min() else None)
+    return found
+
+
+def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
+    """Return the feature that splits the first of two parts from the second most.
+
+    It must be true of both among all rows: a large part is not "medium" because its sibling is one
+    odd row.
+    """
+    features = table.features
+    means = parts.mean()
+    deviation = parts.each(lambda sums: sums.sum(axis=0, keepdims=True)).deviation()[0]
+    difference = (means[0] - means[1]) / np.where(
+        deviation > 1e-6 * table.deviation, deviation, np.inf
+    )
+    strength = np.abs(difference)
+    is_level = _is_kind(features, "level")
+    strength[is_level & (difference < 0)] *= LACK
+    strength[_is_kind(features, "term") & (difference < 0)] = 0
+    effects = compare_sums(table, parts)
+    is_middle = _find_middle(table, effects)
+    position = np.where(is_middle | (np.abs(effects.effect) < ABOUT), 0, np.sign(effects.effect))
+    is_same = position[0] == position[1]
+    is_placed = ((position != 0) | is_middle).all(axis=0)
+    # of features that split about as well, one that also sets both apart from all other rows, in
+    # words, says more
+    salience = (ABOUT + np.abs(effects.effect).min(axis=0)) * np.where(
+        is_same & ~is_level, VALUE, 1
+    )
+    score = np.where(strength >= ALIKE * strength.max(), strength * salience, 0)
+    for column in np.argsort(-score, kind="stable")[:TRIED].tolist():
+        feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
+        is_plain = is_same[column] or is_placed[column]
+        if is_level[column]:
+            is_true = splits_plainly(feature, inside, outside)
+        else:
+            is_true = is_plain
+        if strength[column] >= SPLIT and score[column] > 0 and is_true:
+            column = _level_of_all(features, column, effects.effect[0], effects.mean[0])
+            feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
+            figures = float(effects.effect[0, column]), inside, outside, float(strength[column])
+            if levels := _few_levels(features, column, effects.mean[0], effects.mean_elsewhere[0]):
+                feature = _join_features(features, levels)
+                inside, outside = effects.mean[:, levels].sum(axis=1).tolist()
+                return Trait(feature, abs(figures[0]), inside, outside, figures[-1])
+            span = _say_run(features, series.run(column, strength, np.sign(difference)))
+            is_value = bool(is_same[column] and not is_level[column])
+            return Trait(feature, *figures, bool(position[0, column] == 0), span, is_value)
+    return None
+
+
+def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
+    """Return the categories whose combined levels are nearly the same groups of rows: one, or up to
+    three of them.
+    """
+    columns: dict[str, list[int]] = {}
+    for column, feature in enumerate(table.features):
+        if feature.kind == "level":
+            columns.setdefault(feature.name, []).append(column)
+    levels = {}
+    for name, places in columns.items():
+        marks = as_dense(table.values[:, places])
+        levels[name] = np.where(marks.max(axis=1) > 0, marks.argmax(axis=1) + 1, 0)
+    found: tuple[str, ...] = ()
+    groups = np.zeros(len(labels), dtype=np.int64)
+    best = 0.0
+    while levels and len(found) < MOST_COMBINED and best < REPEATED:
+        crossed = {name: groups * (int(codes.max()) + 1) + codes for name, codes in levels.items()}
+        alike = {name: float(adjusted_rand_score(labels, codes)) for name, codes in crossed.items()}
+        nearest = sorted(alike, key=alike.__getitem__, reverse=True)[:TRIED_CATEGORIES]
+        if alike[nearest[0]] <= best:
+            break
+        found = (*found, nearest[0])
+        groups = crossed[nearest[0]]
+        best = alike[nearest[0]]
+        levels = {name: levels[name] for name in nearest[1:]}
+    return found if best >= REPEATED else ()

@@ -1,0 +1,201 @@
+"""Methods of a fitted model that describe its clusters: summary, explain, diagnose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from cohirf.app.explain.describe import describe_clusters, draw_model, remember_names, tabulate
+from cohirf.app.explain.diagnose import Diagnosis, diagnose_model
+from cohirf.app.explain.effects import measure_effects
+from cohirf.app.explain.study import check_study, draw_sample, make_study
+from cohirf.app.explain.table import Table
+from cohirf.data.dask_arrays import require_labels_here
+from cohirf.hierarchy.export import to_frame
+from cohirf.summary.model import Model
+
+
+class DescribedClusters:
+    """Adds the methods that describe clusters to an estimator."""
+
+    def summary(self: Model, X: Any = None, *, feature_names: Sequence[str] | None = None) -> Any:
+        """Return a table of the clusters: what each of them is, how large it is, and what sets it
+        apart.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix, source or Prepared, shape (n_samples, any), optional
+            The data of the fit, or the table that it was made from, with the same rows in the same
+            order. Its columns may be numbers, categories, text, dates or truth values. Names and
+            values are then in its units. At most 20,000 rows are read. By default, the clusters are
+            described by the rows that the fit stored for ``predict``.
+        feature_names : sequence of str, optional
+            Names of the columns, if ``X`` has none.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row for each cluster, with its label as the index; -1 is noise. ``name`` says what
+            sets it apart, ``size`` is its number of rows, ``share`` the share of all rows,
+            ``stability`` the mean of ``stability_`` over its rows, ``exemplar`` the row number of
+            its most central row, and ``features`` has the three features that set it apart most,
+            with their means in the cluster and elsewhere.
+
+        See Also
+        --------
+        explain : All features of one cluster.
+        cohirf.app.explain.describe_clusters : The same as objects, with more features, and rows
+            that fit badly.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cohirf import CoHiRF
+        >>> X = load_iris(as_frame=True).data
+        >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X)
+        >>> table = model.summary(X)
+        >>> print(table.loc[0, "name"])
+        short petal, narrow petal, short sepal
+        >>> print(table.loc[0, "features"])
+        petal length (cm) 1.46 (others 4.91); petal width (cm) 0.246 (others 1.68); sepal length
+        (cm) 5.01 (others 6.26)
+        """
+        require_labels_here(self)
+        return tabulate(describe_clusters(self, X, feature_names), "summary")
+
+    def name_clusters(
+        self: Model,
+        X: Any = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        preparation: Any = None,
+    ) -> dict[int, str]:
+        """Name the clusters by what sets them apart, and remember the names: they last through
+        updates.
+
+        A cluster keeps its name as long as all of it is true: each feature that it calls high or
+        low must still be so by 0.3 standard deviations, and shares and means may be off by a tenth.
+        Otherwise, the cluster gets another name, and ``changes_`` says so. Call it after an update,
+        so that new clusters get names, and names that are not true any more are replaced.
+        ``summary``, reports and the program show the names.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix, source or Prepared, shape (n_samples, any), optional
+            All rows of the model, as for :meth:`summary`. By default, the rows that the model
+            stores for ``predict``.
+        feature_names : sequence of str, optional
+            Names of the columns, if ``X`` has none.
+        preparation : Preparation, optional
+            What made the data of the fit from a table. Names are then those of the columns of that
+            table.
+
+        Returns
+        -------
+        names : dict of int to str
+            The name of each cluster by its number; of more than 1,000 clusters, of the largest. It
+            is ``names_``, in which clusters that are gone have their last name as long as
+            ``history_`` speaks of them.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cohirf import CoHiRF
+        >>> X = load_iris(as_frame=True).data
+        >>> model = CoHiRF(n_clusters=2, random_state=0).fit(X[::2])
+        >>> model.name_clusters()
+        {0: 'short petal, narrow petal, short sepal', 1: 'long petal, wide petal, long sepal'}
+        >>> print(model.partial_fit(X[1::2]).changes_)
+        Update 1: 75 rows added, 0 older rows have another number
+          grown: 0 "short petal, narrow petal, short sepal" (25 rows); 1 "long petal, wide petal,
+          long sepal" (50 rows)
+        """
+        require_labels_here(self)
+        remember_names(self, describe_clusters(self, X, feature_names, preparation))
+        return self.names_
+
+    def _html_repr(self) -> str:
+        """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the
+        tree.
+        """
+        parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
+        is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)  # type: ignore[attr-defined]  # of CoHiRF
+        return parameters + (draw_model(cast("Model", self)) if is_here else "")
+
+    def diagnose(self: Model) -> Diagnosis:
+        """Say whether to trust the clusters: whether they are usable, and whether the base method
+        alone does better.
+
+        The base method runs alone, three times, on at most 1,000 of the rows that the fit stored
+        for ``predict``, without sample weights, and on the features that the fit used. K-Means has
+        ten starts. A base method that finds the number of clusters itself needs rows that are as
+        dense as the data: all rows or, if the fit stored them all (up to 10,000), those of a
+        region.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Findings and figures; ``print`` shows them in words.
+        """
+        require_labels_here(self)
+        return diagnose_model(self)
+
+    def explain(self: Model, cluster: int, X: Any = None) -> Any:
+        """Return the features that distinguish a final cluster from the others, strongest first.
+
+        Parameters
+        ----------
+        cluster : int
+            The label of the cluster.
+        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
+            The data of the fit, of which at most 20,000 rows are read. By default, the rows that
+            the fit stored for ``predict``.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row for each feature, with its name as the index. ``mean`` is the mean in the
+            cluster, ``mean_elsewhere`` the mean of all other rows, and ``effect`` their difference
+            in standard deviations of all rows. ``views_agree`` is ``feature_agreement_``: how well
+            the views that contained the feature agreed with the fusions.
+        """
+        require_labels_here(self)
+        return explain_cluster(self, cluster, X)
+
+
+def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
+    """Return a pandas table of the features that distinguish a final cluster, the strongest
+    first.
+    """
+    numbers = model.cluster_numbers_
+    if not isinstance(cluster, int | np.integer) or cluster not in numbers:
+        which = f"an int from 0 to {len(numbers) - 1}"
+        if len(numbers) and numbers[-1] >= len(numbers):
+            which = "a number from cluster_numbers_"
+        else:
+            which = which
+        if len(numbers):
+            reason = f"pass {which}."
+        else:
+            reason = "it has none, because every row is noise."
+        raise ValueError(f"cluster={cluster!r} is not a cluster of this model: {reason}")
+    if X is None:
+        study = make_study(model)
+    else:
+        study = check_study(model, X, None, None)
+    sample = draw_sample(study)
+    place = np.flatnonzero(numbers == cluster)
+    effects = measure_effects(
+        Table(sample.rows, sample.features, [], sample.weights), sample.labels, place
+    )
+    columns = {
+        "feature": study.feature_names,
+        "effect": effects.effect[0],
+        "mean": effects.mean[0],
+        "mean_elsewhere": effects.mean_elsewhere[0],
+        "views_agree": model.feature_agreement_,
+    }
+    strongest = np.argsort(-np.abs(effects.effect[0]), kind="stable")
+    return to_frame(columns, index="feature", user="explain").iloc[strongest]

@@ -1,0 +1,389 @@
+"""write_report: collect the content of a report, and write it as one HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cohirf.app.explain.cards import (
+    describe_cuts,
+    describe_odd_rows,
+    list_clusters,
+    make_heatmap,
+    rows_of,
+)
+from cohirf.app.explain.columns import Columns, Pictures, check_image_shape
+from cohirf.app.explain.cuts import colour_clusters, find_cuts, suggest_cut
+from cohirf.app.explain.describe import describe_sample, make_headline
+from cohirf.app.explain.diagnose import agreement_with_classes, calinski_harabasz, diagnose_model
+from cohirf.app.explain.map import describe_merges, place_points, show_other_merges
+from cohirf.app.explain.page import pack_labels, pack_names, render, render_update
+from cohirf.app.explain.rows import find_badly_fitting
+from cohirf.app.explain.script import describe_run
+from cohirf.app.explain.study import Study, check_study, draw_sample, tell_columns
+from cohirf.app.explain.topics import Topics, draw_topics, name_topics
+from cohirf.app.explain.words import shorten
+from cohirf.app.preparation import Preparation, Prepared
+from cohirf.store.files import replacing
+from cohirf.store.models import Origin
+from cohirf.summary.model import Model
+from cohirf.summary.numbers import Step, Totals, call_cluster, cluster_positions
+
+WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
+MAX_SHAPES = 12  # clusters with a shape of their own
+MAX_TOLD = 20  # steps in the table
+
+
+def describe_history(model: Model) -> dict[str, Any] | None:
+    """Return the content of the section about updates; None if the model had none."""
+    history: tuple[Step, ...] = model.history_
+    if len(history) < 2:
+        return None
+    told = [step for step in history if step.events or step.verb != "update" or step is history[-1]]
+    marked = [
+        pair for pair in zip(_places(len(history)).tolist(), history, strict=True) if pair[1].events
+    ]
+    names = model.names_
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "shapes": draw_shapes(history, model.cluster_numbers_.tolist(), names),
+        "marks": [
+            {"x": round(x, 1), "text": f"Update {one.update}: {'; '.join(one.tell(names))}"}
+            for x, one in marked
+        ],
+        "first": history[0].update,
+        "last": history[-1].update,
+        "most_rows": max(step.n_rows for step in history),
+        "changes": str(model.changes_).splitlines(),
+        "totals": str(Totals.of(history)),
+        "steps": [
+            {
+                "number": step.update,
+                "n_added": step.n_added,
+                "n_rows": step.n_rows,
+                "n_clusters": step.n_clusters,
+                "moved": step.n_moved / max(step.n_rows - step.n_added, 1),
+                "events": "; ".join([*_say_verb(step), *step.tell(names)]),
+            }
+            for step in reversed(told[-MAX_TOLD:])
+        ],
+        "n_untold": len(history) - min(len(told), MAX_TOLD),
+    }
+
+
+def _say_verb(step: Step) -> list[str]:
+    """Return what the step was, if it was not an update with new rows."""
+    said = {
+        "forget": "rows forgotten",
+        "merge": "models merged",
+        "recluster": "clusters found anew",
+    }
+    return [said[step.verb]] if step.verb in said else []
+
+
+def draw_shapes(
+    history: Sequence[Step], numbers: Sequence[int], called: Mapping[int, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return a shape for each of the largest clusters, one upon the other.
+
+    Grey if it is gone, or is no cluster.
+    """
+    largest: dict[int, int] = {}
+    for step in history:
+        for number, size in step.sizes.items():
+            largest[number] = max(largest.get(number, 0), size)
+    shown = sorted(sorted(largest, key=lambda number: -largest[number])[:MAX_SHAPES])
+    layers = [[step.sizes.get(number, 0) for step in history] for number in shown]
+    rest = np.array([step.n_rows - step.n_noise for step in history]) - np.sum(
+        layers, axis=0, dtype=np.int64
+    )
+    names = [f"cluster {call_cluster(number, called or {})}" for number in shown]
+    classes = [f"c-{numbers.index(number)}" if number in numbers else "past" for number in shown]
+    greys: dict[str, list[int]] = {
+        "other clusters": rest.tolist(),
+        "no cluster": [step.n_noise for step in history],
+    }
+    for name, rows in greys.items():
+        if any(rows):
+            names = [*names, name]
+            classes = [*classes, "past"]
+            layers = [*layers, rows]
+    bounds = np.vstack([np.zeros(len(history)), np.cumsum(layers, axis=0)])
+    y = HEIGHT - bounds * ((HEIGHT - TOP) / max(float(bounds[-1].max()), 1.0))
+    x = _places(len(history))
+    return [
+        {
+            "name": name,
+            "class": kind,
+            "points": _points(x, y[layer], y[layer + 1]),
+            "rows": int(layers[layer][-1]),
+        }
+        for layer, (name, kind) in enumerate(zip(names, classes, strict=True))
+    ]
+
+
+def _places(n_steps: int) -> Any:
+    return np.linspace(4, WIDTH - 4, n_steps)
+
+
+def _points(x: Any, low: Any, high: Any) -> str:
+    corners = [*zip(x, low, strict=True), *zip(x[::-1], high[::-1], strict=True)]
+    return " ".join(f"{one:.1f},{two:.1f}" for one, two in corners)
+
+
+def summarize(
+    study: Study,
+    title: str,
+    *,
+    data_name: str | None = None,
+    origin: Origin | None = None,
+    pipeline: Any = None,
+    image_shape: tuple[int, ...] | None = None,
+    max_points: int = 4000,
+    written: str | None = None,
+) -> dict[str, Any]:
+    """Return the content of a report."""
+    model, prepared, positions = study.model, study.prepared, cluster_positions(study.model)
+    if image_shape is not None:
+        check_image_shape(
+            image_shape, study.n_columns if prepared is None else int(study.original.n_features)
+        )
+    badly_fitting = find_badly_fitting(model)
+    wanted = np.concatenate([model.exemplar_indices_, rows_of(badly_fitting)])
+    sample = draw_sample(study, max_points, wanted)
+    columns = Columns(sample.table)
+    cuts = find_cuts(model)
+    colours = colour_clusters(cuts)
+    pictures = None if image_shape is None else Pictures(sample, image_shape)
+    listing = list_clusters(sample, columns, cuts, colours, pictures)
+    final = next(number for number, cut in enumerate(cuts) if cut.is_final)
+    exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
+    classes = None if study.classes is None else study.classes.codes
+    diagnosis = diagnose_model(model, classes)
+    with_figures = describe_cuts(sample, cuts, colours, listing)
+    numbers = model.cluster_numbers_.tolist()
+    scored = positions[sample.rows[sample.scored]]
+    comparison = {
+        name: [*pair] if isinstance(pair, tuple) else pair
+        for name, pair in asdict(diagnosis.comparison).items()
+    }
+    return {
+        "title": shorten(title, 300),
+        "written": written,
+        "headline": asdict(make_headline(describe_sample(sample), diagnosis, prepared)),
+        "figures": {
+            "n_rows": study.n_rows,
+            "n_columns": study.n_columns,
+            "n_features": model.n_features_in_,
+            "n_clusters": model.n_clusters_,
+            "n_noise": int((positions < 0).sum()),
+            "n_levels": model.hierarchy_.n_levels,
+            "n_sampled": len(sample.rows),
+            "is_pictured": pictures is not None,
+        },
+        "run": describe_run(study, data_name, origin, pipeline),
+        "preparation": None if prepared is None else tell_columns(prepared),
+        "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], model.choice_),
+        "merge": show_other_merges(sample, cuts, colours),
+        "clusters": listing.clusters,
+        "cuts": with_figures,
+        "final": final,
+        "numbers": None
+        if numbers == list(range(len(numbers)))
+        else numbers,  # of a fit, they are counted without gaps
+        "points": place_points(sample, cuts[-1], exemplars),
+        "merges": describe_merges(study, cuts, sample.rows[sample.points]),
+        "heatmap": None
+        if pictures
+        else make_heatmap(sample, cuts, listing),  # pixels alone tell nothing
+        "odd": describe_odd_rows(sample, badly_fitting, columns, pictures),
+        "history": describe_history(model),
+        "columns": [
+            column.describe() | {"unit": study.units.get(column.name, "")}
+            for column in columns.used
+        ],
+        "labels": pack_labels(cuts),
+        "row_names": pack_names(study.row_names),
+        "contraction": [
+            {
+                name: None if isinstance(one, float) and isnan(one) else one
+                for name, one in asdict(record).items()
+            }
+            for record in model.diagnostics_
+        ],
+        "line": diagnosis.line,
+        "verdict": [asdict(finding) for finding in diagnosis.findings],
+        "scores": {
+            "silhouette": sample.distances.silhouette(scored),
+            "calinski_harabasz": calinski_harabasz(
+                sample.features[sample.drawn], positions[sample.rows[sample.drawn]]
+            ),
+            "ari": agreement_with_classes(positions, classes),
+            "neighbours_together": sample.distances.neighbours_together(scored),
+            "n_scored": len(scored),
+            "comparison": comparison,
+        },
+    }
+
+
+def write_report(
+    model: Model,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    pipeline: Any = None,
+    y: Any = None,
+    ids: Any = None,
+    feature_names: Sequence[str] | None = None,
+    image_shape: tuple[int, ...] | None = None,
+    texts: Any = None,
+    levels: Sequence[int] | None = None,
+    images: Any = None,
+    title: str | None = None,
+    data_name: str | None = None,
+    origin: Origin | None = None,
+    max_points: int = 4000,
+) -> Path:
+    """Write a report on a fitted model as a single HTML file.
+
+    The page can be opened from disk and needs no network. It is for readers who do not know the
+    method: what groups there are, a map and a tree of them, a slider for their number, what sets
+    each group apart in the units of the data, rows that fit badly, and how it was done, with a
+    script that repeats it. For large data it shows a sample, and says so.
+
+    Parameters
+    ----------
+    model : fitted CoHiRF
+        The model to report on.
+    X : array, table, CSR matrix, source or Prepared, shape (n_samples, n_features)
+        The data that the model was fitted to. With ``pipeline``, the original data: also a table
+        with text and dates, or the path of a file.
+    path : str or path
+        The HTML file to write. An existing file is replaced.
+    pipeline : transformer, Pipeline or Preparation, optional
+        What made the data of the fit from ``X``, fitted: a transformer or Pipeline of scikit-learn,
+        or a :class:`cohirf.app.preparation.Preparation`. The page then shows the columns of ``X``
+        in their own units.
+    y : array, shape (n_samples,), optional
+        Known classes of the rows, to compare the clusters with.
+    ids : sequence, shape (n_samples,), optional
+        Names of the rows. They are on the page, and in the files that it offers for download.
+    feature_names : sequence of str, optional
+        Names of the columns of ``X``; by default, its own names, or those that ``fit`` has seen.
+    image_shape : tuple of int, optional
+        Show each exemplar as an image of this height and width, or of this height, width and 3
+        colour channels.
+    texts : sequence of str or Topics, optional
+        The text of each row, if the rows are vectors of texts: the page shows topics instead of
+        columns, with typical texts and words, a map and search. The result of
+        :func:`cohirf.app.explain.name_topics` brings its own names.
+    levels : sequence of int, optional
+        For texts: numbers of clusters, such as ``[200, 40, 8]``, which the page shows as a tree.
+    images : sequence of bytes or path, shape (n_samples,), optional
+        For texts: the image of each row, as the content or the path of a file. The page shows small
+        copies of the images of typical rows; one that cannot be read is left out.
+    title : str, optional
+        Title of the page; by default "Clusters", or "Clusters of" the name of the data.
+    data_name : str, optional
+        Name of the data, such as the name of its file.
+    origin : Origin, optional
+        The file that the model was fitted to, how it was prepared, and the command: what
+        ``cohirf fit`` saves with a model. The page shows a script that repeats the fit on the file.
+    max_points : int, default=4000
+        Largest number of rows in the scatter plots.
+
+    Returns
+    -------
+    path : pathlib.Path
+        The file that was written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.app.explain import write_report
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = CoHiRF(KMeans(3), random_state=0).fit(X)
+    >>> path = write_report(model, X, f"{tempfile.mkdtemp()}/iris.html", y=y, title="Iris")
+    >>> path.stat().st_size < 3_000_000
+    True
+
+    With a pipeline, the page shows the original columns:
+
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> scaler = StandardScaler().fit(X)
+    >>> model = CoHiRF(KMeans(3), random_state=0).fit(scaler.transform(X))
+    >>> path = write_report(model, X, f"{tempfile.mkdtemp()}/iris.html", pipeline=scaler)
+    """
+    if max_points < 1:
+        raise ValueError(f"max_points={max_points} is not valid: give an int >= 1.")
+    path = _check_path(Path(path))
+    if title is None:
+        if data_name is None:
+            title = "Clusters"
+        else:
+            title = f"Clusters of {Path(data_name).name}"
+    today = datetime.now(UTC).date().isoformat()
+    if texts is not None:
+        rows = X.source if isinstance(X, Prepared) else X
+        if isinstance(texts, Topics):
+            topics = texts
+        else:
+            topics = name_topics(model, rows, texts, levels=levels)
+        return _write_page(path, draw_topics(topics, title=title, written=today, images=images))
+    study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
+    fitted_pipeline = None if isinstance(pipeline, Preparation) else pipeline
+    shown: dict[str, Any] = {
+        "data_name": data_name,
+        "origin": origin,
+        "pipeline": fitted_pipeline,
+        "image_shape": image_shape,
+    }
+    return _write_page(
+        path, render(summarize(study, title, **shown, max_points=max_points, written=today))
+    )
+
+
+def write_update_report(
+    model: Model, path: str | os.PathLike[str], *, title: str, verdict: str
+) -> Path:
+    """Write a page about the updates of a model: sizes of its clusters over time, and what has
+    changed.
+    """
+    path = _check_path(Path(path))
+    content = {
+        "title": shorten(title, 300),
+        "verdict": verdict,
+        "n_rows": len(model.labels_),
+        "n_clusters": int(model.n_clusters_),
+        "history": describe_history(model),
+        "written": datetime.now(UTC).date().isoformat(),
+    }
+    return _write_page(path, render_update(content))
+
+
+def _write_page(path: Path, page: str) -> Path:
+    with replacing(path) as file:
+        file.write(page.encode())
+    return path
+
+
+def _check_path(path: Path) -> Path:
+    """Refuse a path that cannot be written to, before anything is computed."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory: give the name of a file to write.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path.parent} is not a directory: create it, or give another path."
+        )
+    return path

@@ -1,0 +1,225 @@
+"""Rows that fit their cluster badly: the least typical ones, and those between two clusters.
+
+Distances are measured between rows that the model stores for ``predict``, on the features that it
+was fitted to. So these rows are the same whether clusters are described in the units of the fit or
+in those of an original table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
+
+from cohirf.app.explain.study import COMPARED, draw, weigh
+from cohirf.rows.grouping import FloatArray, IntArray, row_blocks, rows_by_label
+from cohirf.summary.model import Model, state_of
+from cohirf.summary.numbers import positions_of
+
+NEIGHBOURS = 5
+COMPARED_AT_ONCE = 256  # rows whose distances to all others are in memory
+BETWEEN = (
+    0.8  # a row is between two clusters if the other one is at most 1 / BETWEEN times as far away
+)
+# Rows that are listed: the least typical of each cluster, those between two clusters, and noise
+LISTED_LOOSE = 3
+LISTED_BETWEEN = 50
+LISTED_ASIDE = 20
+# Rows are counted at the two centres of neighbouring clusters and at stops between them, this far
+# around each; if there are too few at a centre, nothing is said.
+STOPS = np.linspace(0, 1, 11)
+WINDOW = 0.1
+FEWEST_AT_CENTRE = 5
+NOT_TYPICAL = (
+    2.0  # a row is not typical if it is this many times as far from its cluster as the median row
+)
+
+
+@dataclass(frozen=True)
+class LooseRow:
+    """A row that is farther from its cluster than the others are."""
+
+    row: int  # row number
+    cluster: int  # its cluster, or the nearest one if the row was set aside as noise
+    distance: (
+        float  # mean to its five nearest neighbours in the cluster, in medians over the cluster
+    )
+
+
+@dataclass(frozen=True)
+class BorderRow:
+    """A row between two clusters."""
+
+    row: int  # row number
+    cluster: int  # its cluster
+    other: int  # the nearest other cluster
+    # mean distance to its five nearest neighbours in its own cluster, divided by that in the other
+    # cluster: about 1 for a row in the middle, and above 1 for a row that is nearer to the other
+    # cluster
+    closeness: float
+
+
+@dataclass(frozen=True)
+class BadlyFitting:
+    """Rows that fit their cluster badly, and the number of rows that were looked at.
+
+    Attributes
+    ----------
+    loose : list of LooseRow
+        The least typical rows of each cluster, and rows that were set aside as noise, the least
+        typical of all first.
+    border : list of BorderRow
+        The rows between two clusters, the most ambiguous first.
+    share_between : float
+        Share of the rows that are between two clusters, of all rows that are not noise, as
+        estimated from the sample.
+    n_compared : int
+        Number of rows that were compared: all rows that are not noise, or a sample.
+    filled : float
+        How dense rows are where they are sparsest between the centres of two neighbouring clusters,
+        compared with the sparser of the two centres: 0 if there is an empty gap, about 1 if there
+        is none. The highest of all clusters; NaN if clusters are not compact: their centres mean
+        little.
+    """
+
+    loose: list[LooseRow]
+    border: list[BorderRow]
+    share_between: float
+    n_compared: int
+    filled: float = np.nan
+
+
+def find_badly_fitting(model: Model) -> BadlyFitting:
+    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores."""
+    landmarks = state_of(model).landmarks
+    clustered = np.flatnonzero(landmarks.labels >= 0)
+    clustered = clustered[draw(len(clustered), COMPARED.count(model.n_features_in_))]
+    if len(clustered) == 0:
+        return BadlyFitting([], [], 0.0, 0)
+    own = landmarks.labels[clustered].astype(np.int64)
+    rows = state_of(model).landmark_rows[clustered]
+    present, place = np.unique(own, return_inverse=True)
+    nearest = _distances_to_clusters(landmarks.points[clustered], place, len(present))
+    other, closeness = _find_others(place, nearest)
+    weights = weigh(model, positions_of(own, model.cluster_numbers_))
+    own_distance = nearest[np.arange(len(place)), place]
+    loose = _find_loose(rows, own, own_distance)
+    if model.choice_ is not None and model.choice_.n_aside:
+        loose += _find_aside(model, clustered, own_distance)
+    between = np.flatnonzero((closeness >= BETWEEN) & np.isfinite(closeness))
+    return BadlyFitting(
+        loose=sorted(loose, key=lambda row: -row.distance),
+        border=[
+            BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
+            for at in between[
+                np.argsort(-closeness[between], kind="stable")[:LISTED_BETWEEN]
+            ].tolist()
+        ],
+        share_between=float(weights[between].sum() / weights.sum()),
+        n_compared=len(rows),
+        filled=_fill_gaps(landmarks.points[clustered], place) if _is_compact(model) else np.nan,
+    )
+
+
+def _is_compact(model: Model) -> bool:
+    choice = model.choice_  # without cuts, the base method has made the clusters, of any shape
+    return choice is not None and choice.merge == "compact" and choice.is_compared
+
+
+def _fill_gaps(points: Any, labels: IntArray) -> float:
+    """Return the highest of the lowest densities between two neighbouring clusters.
+
+    See ``BadlyFitting.filled``.
+    """
+    n_clusters = int(labels.max()) + 1
+    if n_clusters < 2:
+        return np.nan
+    centres = np.stack(
+        [np.asarray(points[labels == one].mean(axis=0)).ravel() for one in range(n_clusters)]
+    )
+    distances = euclidean_distances(centres)
+    np.fill_diagonal(distances, np.inf)
+    filled = []
+    for one, other in enumerate(distances.argmin(axis=1).tolist()):
+        way = centres[other] - centres[one]
+        along = np.asarray(points[(labels == one) | (labels == other)] @ way) - centres[one] @ way
+        # 0 at the one centre, 1 at the other
+        place = along / max(float(way @ way), np.finfo(np.float64).tiny)
+        start, *middle, end = (int(np.sum(np.abs(place - at) < WINDOW)) for at in STOPS)
+        if min(start, end) >= FEWEST_AT_CENTRE:
+            filled.append(min(middle) / min(start, end))
+    return max(filled, default=np.nan)
+
+
+def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> FloatArray:
+    """Return the mean distance of each row to its nearest neighbours in each cluster.
+
+    NaN if the cluster has none.
+    """
+    starts, members = rows_by_label(labels, n_clusters)
+    found = np.full((len(labels), n_clusters), np.nan)
+    for block in row_blocks(len(labels), COMPARED_AT_ONCE):
+        distances = euclidean_distances(points[block], points)
+        own = np.arange(block.start, block.stop)
+        distances[own - block.start, own] = np.inf  # a row is not its own neighbour
+        for cluster in range(n_clusters):
+            some = members[starts[cluster] : starts[cluster + 1]]
+            if n_near := min(NEIGHBOURS, len(some)):
+                near = np.partition(distances[:, some], n_near - 1, axis=1)[:, :n_near]
+                n_others = np.isfinite(near).sum(axis=1)
+                totals = np.where(np.isfinite(near), near, 0).sum(axis=1)
+                found[block, cluster] = np.where(
+                    n_others > 0, totals / np.maximum(n_others, 1), np.nan
+                )
+    return found
+
+
+def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[LooseRow]:
+    """Return the rows that are farthest from their own cluster, given their distance to it."""
+    found = []
+    for cluster in np.unique(labels[~np.isnan(distance)]).tolist():
+        members = np.flatnonzero((labels == cluster) & ~np.isnan(distance))
+        typical = float(np.median(distance[members]))
+        if typical == 0:
+            continue
+        farthest = members[np.argsort(-distance[members], kind="stable")[:LISTED_LOOSE]]
+        ratios = zip(rows[farthest].tolist(), (distance[farthest] / typical).tolist(), strict=True)
+        found += [LooseRow(row, cluster, ratio) for row, ratio in ratios if ratio >= NOT_TYPICAL]
+    return found
+
+
+def _find_aside(model: Model, clustered: IntArray, distance: FloatArray) -> list[LooseRow]:
+    """Return rows that are noise, given stored rows of clusters and the distance of each to its own
+    cluster.
+    """
+    landmarks = state_of(model).landmarks
+    aside = np.flatnonzero(landmarks.labels < 0)[:LISTED_ASIDE]
+    to_clustered = euclidean_distances(landmarks.points[aside], landmarks.points[clustered])
+    nearest = to_clustered.argmin(axis=1)
+    own = landmarks.labels[clustered]
+    typical = {
+        label: float(np.nanmedian(distance[own == label]))
+        for label in np.unique(own[nearest]).tolist()
+    }
+    rows = state_of(model).landmark_rows[aside].tolist()
+    far = to_clustered.min(axis=1, initial=np.inf).tolist()
+    parts = zip(rows, own[nearest].tolist(), far, strict=True)
+    return [
+        LooseRow(row, label, distance / (typical[label] or np.inf))
+        for row, label, distance in parts
+    ]
+
+
+def _find_others(labels: IntArray, nearest: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the nearest other cluster of each row, and how close it is.
+
+    NaN or 0 if there is none.
+    """
+    at = np.arange(len(labels)), labels
+    elsewhere = np.where(np.isnan(nearest), np.inf, nearest)
+    elsewhere[at] = np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        closeness = nearest[at] / elsewhere.min(axis=1)
+    return elsewhere.argmin(axis=1), closeness

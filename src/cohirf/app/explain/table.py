@@ -1,0 +1,518 @@
+"""Rows of a table with any columns, as a matrix of numbers; and rows of the data of a fit.
+
+A column of numbers is one column of the matrix. A column of categories is one column of zeros and
+ones for each of its frequent levels. Dates are counted in days. Columns whose values nearly all
+differ, such as ids and free text, are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.sparsefuncs import min_max_axis
+from sklearn.utils.validation import _get_feature_names, _num_samples
+
+from cohirf import validation
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.app.explain.words import plain_name, say_value, shorten
+from cohirf.app.preparation.kinds import LeftOut
+from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.sources.scaled import unit_rows
+from cohirf.summary.model import Model, state_of
+
+Sets = Sequence[Sequence[int]]  # clusters, or unions of them
+CHECKED_MEDOIDS = (
+    100  # number of medoids that are compared with X, to recognise the data of the fit
+)
+MOST_DESCRIBED = 30  # of a category; rarer levels do not describe a cluster
+DISTINCT = (
+    0.5  # a column of text is left out if it has more different values than this share of its rows
+)
+# the name of a category that was encoded for the fit
+ENCODED = re.compile(r"(?P<feature>.+?)=(?P<level>.+)")
+ONE_DAY = np.timedelta64(1, "D")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+TIMES = ("night", "morning", "afternoon", "evening")  # of six hours each, from midnight on
+CYCLE_PARTS = {"hour": TIMES, "weekday": DAYS}
+# units of prepared features
+SHARE = "share"
+DATE = "date"
+FEW_FILLED = 0.02  # share of missing cells up to which a mean is one of the data
+
+
+def is_source(data: Any) -> bool:
+    """Return whether ``data`` is a source, from which rows are read with ``take``."""
+    return hasattr(data, "n_rows") and hasattr(data, "take")
+
+
+def count_rows(data: Any) -> int:
+    """Return the number of rows of an array, table, sparse matrix or source."""
+    if hasattr(data, "num_rows"):  # Arrow
+        return int(data.num_rows)
+    return int(data.n_rows if is_source(data) else _num_samples(data))
+
+
+def read_rows(data: Any, rows: IntArray) -> Any:
+    """Return rows in the given order as float64, without missing values: these are the mean of
+    their column here.
+    """
+    distinct, place = np.unique(rows, return_inverse=True)
+    return to_numbers(take_rows(data, distinct), place)
+
+
+def to_numbers(some: Any, order: Any = slice(None)) -> Any:
+    """Return rows as float64, in the given order.
+
+    Missing values are replaced by the mean of their column.
+    """
+    checked = check_array(
+        some, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
+    )
+    ordered = checked[order]
+    if sparse.issparse(ordered):
+        return ordered
+    return fill_missing(ordered, validation.column_means(ordered))
+
+
+@dataclass(frozen=True)
+class TransformedRows:
+    """Rows of some data after a transformation: only those that are asked for are transformed."""
+
+    transform: Callable[[Any], Any]
+    data: Any
+    n_features: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return count_rows(self.data)
+
+    def take(self, rows: IntArray) -> Any:
+        """Return transformed rows."""
+        return self.transform(take_rows(self.data, np.asarray(rows)))
+
+
+def as_data(X: Any, metric: str) -> Any:
+    """Return ``X`` as a model with this metric sees it: for cosine, rows have length 1.
+
+    Raise if it is no data.
+    """
+    if metric == "cosine":
+        data = as_data(X, "euclidean")
+        n_features = data.n_features if is_source(data) else data.shape[1]
+        return TransformedRows(lambda some: unit_rows(to_numbers(some)), data, n_features)
+    if is_source(X):
+        return X
+    validation.refuse_what_is_no_table(X)
+    if sparse.issparse(X):
+        return sparse.csr_array(X)
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def name_features(model: Model, X: Any, given: Sequence[str] | None = None) -> list[str]:
+    """Return the names of the features: those given, or those seen by ``fit``, or those of ``X``,
+    or numbers.
+    """
+    n_features = model.n_features_in_
+    seen = getattr(model, "feature_names_in_", None)
+    in_data = None if is_source(X) else _get_feature_names(X)
+    names = next((names for names in (given, seen, in_data) if names is not None), None)
+    if names is None:
+        return [f"feature {i}" for i in range(n_features)]
+    if len(names) != n_features:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but there are {n_features} features: pass one "
+            "for each."
+        )
+    return [shorten(name) for name in names]
+
+
+def names_of(model: Model, X: Any, given: Sequence[str] | None) -> list[str] | None:
+    """Return the names of the columns of data without names; None if the data has names."""
+    if given is not None:
+        return [str(name) for name in given]
+    if hasattr(X, "columns") or hasattr(X, "column_names"):
+        return None
+    seen = getattr(X, "feature_names", None) or getattr(model, "feature_names_in_", None)
+    return None if seen is None else [str(name) for name in seen]
+
+
+def check_n_rows(model: Model, X: Any, wanted: str = "the data of the fit") -> None:
+    """Raise if ``X`` does not have as many rows as the model."""
+    n_rows = count_rows(X)
+    n_own = len(model.labels_)
+    if n_rows == n_own:
+        return
+    if model.changes_ is not None:
+        raise ValueError(
+            f"X has {n_rows:,} rows, but the model has {n_own:,} after its updates: pass all rows "
+            "of the fit and of the updates, in order, without those that were forgotten."
+        )
+    raise ValueError(
+        f"X has {n_rows:,} rows, but the model was fitted on {n_own:,}: pass {wanted}."
+    )
+
+
+def check_rows(model: Model, X: Any) -> None:
+    """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their
+    row numbers.
+
+    Of medoids that take the place of forgotten rows, the values can be means; these are not
+    compared.
+    """
+    check_n_rows(model, X)
+    found = as_dense(read_rows(X, model.medoid_indices_[:CHECKED_MEDOIDS]))
+    medoids = as_dense(model.medoids_[:CHECKED_MEDOIDS])
+    if found.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has {found.shape[1]} features, but the model was fitted on {model.n_features_in_}: "
+            "pass the data of the fit."
+        )
+    differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
+    summary = state_of(model).summary
+    if summary is not None:
+        differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], summary.unknown_rows)] = False
+    if differs.any():
+        cluster = int(np.flatnonzero(differs.any(axis=1))[0])
+        raise ValueError(
+            f"Row {model.medoid_indices_[cluster]} of X differs from the medoid of cluster "
+            f"{model.cluster_numbers_[cluster]}: pass the data of the fit, with the same scaling "
+            "and the same order of rows."
+        )
+
+
+def as_dense(features: Any) -> NDArray[np.float64]:
+    """Return features as a dense array of float64."""
+    return np.asarray(
+        features.toarray() if sparse.issparse(features) else features, dtype=np.float64
+    )
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a column of the matrix is."""
+
+    name: str  # of the column of the table
+    # "number"; "level" of a category, 1 in the rows that have it; "date", in days since 1970;
+    # "term", a column of a sparse matrix, which is 0 in most rows
+    kind: str = "number"
+    level: str = ""  # the level of a category
+    noun: str = ""  # what the numbers of a column are whose name is a number itself, such as a year
+    has_gaps: bool = False  # whether so many cells were filled that a mean is not one of the data
+
+    @property
+    def plain(self) -> str:
+        """The name without underscores and units."""
+        return f"{self.noun} {plain_name(self.name)}".strip()
+
+    def say(self, value: float) -> str:
+        """Return a value of the feature, or a mean."""
+        return say_value(value, self.kind, self.plain)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over some rows of a table, from its origin: one line for each set of clusters."""
+
+    n_rows: IntArray
+    mass: FloatArray
+    total: FloatArray
+    squares: FloatArray
+
+    def each(self, function: Callable[[Any], Any]) -> Sums:
+        """Return the result of a function of each of the sums."""
+        return Sums(*map(function, (self.n_rows, self.mass, self.total, self.squares)))
+
+    def mean(self) -> FloatArray:
+        """Return the means, from the origin; 0 without rows."""
+        return np.asarray(self.total / np.where(self.n_rows > 0, self.mass, 1)[:, None])
+
+    def deviation(self) -> FloatArray:
+        """Return the standard deviations."""
+        squares = self.squares / np.where(self.n_rows > 0, self.mass, 1)[:, None]
+        return np.sqrt(np.maximum(squares - self.mean() ** 2, 0))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a table."""
+
+    rows: IntArray  # row numbers
+    # array or CSR matrix of float64; missing numbers are replaced by the mean of their column
+    values: Any
+    features: list[Feature]  # what each column of ``values`` is
+    weights: FloatArray | None = (
+        None  # how many rows of the data each row stands for; None if each is one
+    )
+
+    @cached_property
+    def origin(self) -> Any:
+        """Subtracted before values are summed, so that large ones lose no precision: the mean.
+
+        0 of sparse data.
+        """
+        if self.weights is None:
+            weights = np.ones(len(self.rows))
+        else:
+            weights = self.weights
+        if sparse.issparse(self.values):
+            return 0.0
+        return weights @ self.values / weights.sum()
+
+    @cached_property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest value of each feature."""
+        if sparse.issparse(self.values):
+            low, high = min_max_axis(self.values, axis=0)
+            return low, high
+        return self.values.min(axis=0), self.values.max(axis=0)
+
+    def sum_up(self, labels: IntArray, sets: Sets) -> Sums:
+        """Sum up the rows of each of ``sets`` of clusters, given the cluster of each row."""
+        present, label = np.unique(labels, return_inverse=True)
+        place_of = {value: place for place, value in enumerate(present.tolist())}
+        pairs = [
+            (number, place_of[one])
+            for number, some in enumerate(sets)
+            for one in some
+            if one in place_of
+        ]
+        number, place = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        of_sets = sparse.csr_array(
+            (np.ones(len(number)), (number, place)), shape=(len(sets), len(present))
+        )
+        shape = len(present), len(label)
+        members = of_sets @ sparse.csr_array(
+            (np.ones(len(label)), (label, np.arange(len(label)))), shape=shape
+        )
+        counts = np.asarray(members.sum(axis=1)).ravel().astype(np.int64)
+        members = members if self.weights is None else members * self.weights
+        is_sparse = sparse.issparse(self.values)
+        shifted = self.values if is_sparse else self.values - self.origin
+        squares = shifted.multiply(shifted) if is_sparse else shifted**2
+        mass = np.asarray(members.sum(axis=1)).ravel()
+        return Sums(counts, mass, as_dense(members @ shifted), as_dense(members @ squares))
+
+    @cached_property
+    def whole(self) -> Sums:
+        """Sums over all rows, in one line."""
+        return self.sum_up(np.zeros(len(self.rows), dtype=np.int64), [[0]])
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of each feature."""
+        return np.asarray(self.origin + self.whole.mean()[0])
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of each feature.
+
+        0 for a constant, of which rounding may leave more.
+        """
+        return np.where(self.limits[1] > self.limits[0], self.whole.deviation()[0], 0)
+
+
+def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Table:
+    """Read some rows, whose numbers are sorted.
+
+    The names of columns are those of the table, unless they are given.
+    """
+    some = take_rows(X, rows)
+    header = [shorten(name) for name in _column_names(some, names)]
+    if sparse.issparse(some):
+        return Table(
+            rows,
+            sparse.csr_array(some, dtype=np.float64),
+            [_parse_name(name, "term") for name in header],
+        )
+    return _stack(
+        rows,
+        [made for pair in zip(header, _columns(some), strict=True) for made in _to_features(*pair)],
+    )
+
+
+def _stack(rows: IntArray, made: list[tuple[Feature, FloatArray]]) -> Table:
+    if made:
+        matrix = np.column_stack([numbers for _, numbers in made])
+    else:
+        matrix = np.empty((len(rows), 0))
+    return Table(rows, matrix, [feature for feature, _ in made])
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return rows of an array, table, sparse matrix or source, as it stores them."""
+    if is_source(X) or hasattr(X, "column_names"):  # of Arrow
+        return X.take(rows)
+    if sparse.issparse(X):
+        return sparse.csr_array(X)[rows]
+    return _safe_indexing(X if hasattr(X, "shape") else np.asarray(X), rows)
+
+
+def read_cells(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return the values of each of some rows by the names of their columns, as they are stored."""
+    distinct, place = np.unique(rows, return_inverse=True)
+    some = take_rows(X, distinct)
+    some = some.toarray() if sparse.issparse(some) else some
+    cells = dict(
+        zip(
+            _column_names(some, names),
+            (np.asarray(column).tolist() for column in _columns(some)),
+            strict=True,
+        )
+    )
+    return [{name: column[i] for name, column in cells.items()} for i in place.tolist()]
+
+
+def _column_names(some: Any, names: Sequence[str] | None) -> list[str]:
+    if names is None or len(names) != some.shape[1]:
+        names = getattr(some, "column_names", getattr(some, "columns", None))
+    if names is None:
+        return [f"feature {i}" for i in range(some.shape[1])]
+    return [str(name) for name in names]
+
+
+def _columns(some: Any) -> list[Any]:
+    """Return the columns of an array or of a pandas, polars or Arrow table."""
+    if hasattr(some, "column_names"):
+        return [some.column(name).to_numpy() for name in some.column_names]
+    if hasattr(some, "iloc"):
+        return [some.iloc[:, i] for i in range(some.shape[1])]
+    if hasattr(some, "columns"):
+        return [some[name] for name in some.columns]
+    return list(np.asarray(some).T)
+
+
+def _parse_name(name: str, kind: str) -> Feature:
+    encoded = ENCODED.fullmatch(name)
+    if encoded:
+        return Feature(encoded["feature"], "level", encoded["level"])
+    return Feature(name, kind)
+
+
+def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
+    """Return the columns of the matrix that a column of the table becomes."""
+    cells = np.asarray(column)
+    if cells.dtype.kind in "mM":
+        is_date = cells.dtype.kind == "M"
+        days = (
+            cells.astype("datetime64[ns]") - np.datetime64(0, "ns") if is_date else cells
+        ) / ONE_DAY
+        return [
+            (Feature(name, "date" if is_date else "number"), _fill_numbers(days.astype(np.float64)))
+        ]
+    if cells.dtype.kind == "b":
+        return _read_levels(name, np.where(cells, "yes", "no"))
+    try:
+        # also numbers that are stored as objects
+        return _read_numbers(name, cells.astype(np.float64))
+    except (TypeError, ValueError):
+        return _read_levels(name, cells)
+
+
+def _read_numbers(name: str, numbers: FloatArray) -> list[tuple[Feature, FloatArray]]:
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    present = numbers[~np.isnan(numbers)]
+    low = present.min(initial=np.inf)
+    high = present.max(initial=-np.inf)
+    has_two = len(present) > 0 and bool(((present == low) | (present == high)).all()) and low < high
+    if has_two and ENCODED.fullmatch(name):
+        return [(_parse_name(name, "number"), np.where(numbers == high, 1.0, 0.0))]
+    if has_two and (low, high) == (0, 1):
+        return _read_levels(name, np.where(numbers == 1, "yes", "no"))
+    return [(Feature(name), _fill_numbers(numbers))]
+
+
+def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
+    """Return a column of zeros and ones for each frequent level."""
+    texts = np.array(
+        [
+            "" if cell is None or cell != cell or str(cell) in ("<NA>", "NaT") else str(cell)
+            for cell in cells.tolist()
+        ],
+        dtype=object,
+    )
+    levels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
+    if len(levels) > max(DISTINCT * len(texts), MOST_DESCRIBED) or len(levels) < 2:
+        return []
+    if levels.tolist() == ["no", "yes"]:  # one says all
+        return [(Feature(name, "level", "yes"), codes.astype(np.float64))]
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_DESCRIBED]).tolist()
+    named = (
+        (code, Feature(name, "level", shorten(levels[code] or "missing"))) for code in frequent
+    )
+    return [(feature, (codes == code).astype(np.float64)) for code, feature in named]
+
+
+def _fill_numbers(numbers: FloatArray) -> FloatArray:
+    """Return numbers whose missing values are replaced by the mean."""
+    return np.asarray(to_numbers(numbers.reshape(-1, 1))).ravel()
+
+
+def is_prepared(X: Any) -> bool:
+    """Return whether data is what ``prepare`` returned: prepared rows with their preparation."""
+    return hasattr(X, "preparation") and hasattr(X, "source")
+
+
+def read_prepared(prepared: Any, rows: IntArray) -> Table:
+    """Return rows of prepared data as a table, whose features are those of the original columns.
+
+    A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine
+    and cosine of an hour or weekday become times of the day or days of the week, of which each is a
+    feature.
+    """
+    made: list[tuple[Feature, FloatArray]] = []
+    preparation = prepared.preparation
+    values = prepared.source.take(rows)
+    most_filled = FEW_FILLED * prepared.source.n_rows
+    gaps = {
+        column.name for column in preparation.kept if column.n_missing + column.n_bad > most_filled
+    }
+    constants = (
+        plain_name(column.text) for column in preparation.columns if isinstance(column, LeftOut)
+    )
+    # of columns whose names are numbers, as of years
+    noun = next((text for text in constants if " " in text), "value")
+    cycles: dict[tuple[Any, str], list[FloatArray]] = {}
+    for feature, numbers in zip(
+        preparation.features, preparation.to_original_units(values).T, strict=True
+    ):
+        if isinstance(feature.column, int):
+            name = f"feature {feature.column}"
+        else:
+            name = shorten(feature.column)
+        if feature.cycle is not None:
+            cycles.setdefault((feature.column, feature.cycle), []).append(numbers)
+        elif feature.unit == SHARE:
+            made.append(
+                (
+                    Feature(
+                        name, "level", "yes" if feature.level is None else shorten(feature.level)
+                    ),
+                    numbers,
+                )
+            )
+        else:
+            kind = "date" if feature.unit == DATE else "number"
+            of = noun if name.isdecimal() else ""
+            made.append((Feature(name, kind, noun=of, has_gaps=feature.column in gaps), numbers))
+        if feature.kind == "boolean":
+            made.append((Feature(shorten(feature.column), "level", "no"), 1 - numbers))
+    for (column, cycle), (sine, cosine) in cycles.items():
+        parts = CYCLE_PARTS[cycle]
+        part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(parts) + 1e-6).astype(
+            np.int64
+        ) % len(parts)
+        name = shorten(f"{column} {cycle}")
+        made += [
+            (Feature(name, "level", one), (part == i).astype(np.float64))
+            for i, one in enumerate(parts)
+        ]
+    return _stack(rows, made)

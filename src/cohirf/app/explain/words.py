@@ -1,0 +1,299 @@
+"""Words: text that fits on a page, counts, values, phrases such as "low spend", and names of
+clusters made of these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from cohirf.sources.source import number_repeated
+
+if TYPE_CHECKING:
+    from cohirf.app.explain.effects import Trait
+    from cohirf.app.explain.table import Feature
+
+MAX_TEXT = 120  # characters
+# A feature whose name ends in one of these words: the word is replaced ("petal length" becomes
+# "long petal").
+REPLACED = {
+    "age": ("older", "younger"),
+    "height": ("tall", "short"),
+    "length": ("long", "short"),
+    "size": ("large", "small"),
+    "weight": ("heavy", "light"),
+    "width": ("wide", "narrow"),
+}
+# Words that have adjectives of their own, and stay ("long tenure").
+KEPT = {
+    "distance": ("long", "short"),
+    "duration": ("long", "short"),
+    "tenure": ("long", "short"),
+    "time": ("long", "short"),
+    "year": ("late", "early"),
+}
+OTHERS = ("high", "low")
+DATES = ("late", "early")
+# numbers of a column of years, which have no comma
+FIRST_YEAR = 1500
+LAST_YEAR = 2200
+UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
+# Shares of rows with a level, from which it is said without the share, from which most have it, and
+# up to which few do.
+NEARLY_ALL = 0.9
+MOSTLY = 0.5
+HARDLY = 0.1
+# characters of a feature's name, and of a level, or a few of them
+LONGEST_PHRASE = 40
+LONGEST_LEVELS = 60
+# traits in a name; more than three only if two clusters would have the same name
+FEWEST_TRAITS, MOST_TRAITS = (
+    3,
+    5,
+)
+WEAKEST = 0.3  # standard deviations; a weaker trait says nothing
+FAINT_SHARE = (
+    0.35  # a trait is left out of the name if it is weaker than this share of the strongest
+)
+VALUES_IN_NAME = 2  # features whose values tell clusters apart that have the same traits
+PLAIN = "average"
+ALL_ROWS = "all rows"
+FIGURE = r"(?:(?<=: )\d+(?=%)|(?<=\(mean )[^()]+(?=\)))"  # a share or a mean in a phrase
+NEAR = (
+    0.1  # relative difference of a figure in a name from the true one, up to which the name is true
+)
+
+
+def clean(text: Any) -> str:
+    """Return text as valid UTF-8; characters that cannot be encoded become question marks."""
+    return str(text).encode("utf-8", "replace").decode("utf-8")
+
+
+def shorten(text: Any, length: int = MAX_TEXT) -> str:
+    """Return text as one line of at most ``length`` characters."""
+    line = " ".join(clean(text).split())
+    if len(line) <= length:
+        return line
+    return f"{line[: length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
+def say_number(name: str, kind: str, *, is_high: bool) -> str:
+    """Return a phrase for numbers that are higher or lower than elsewhere, given the plain name of
+    the feature.
+    """
+    rest, _, last = name.rpartition(" ")
+    place = 0 if is_high else 1
+    if kind == "date":
+        return f"{DATES[place]} {name}"
+    if last.lower() in REPLACED:
+        return f"{REPLACED[last.lower()][place]} {rest}".strip()
+    return f"{KEPT.get(last.lower(), OTHERS)[place]} {name}"
+
+
+def say_level(feature: Feature, inside: float, outside: float) -> str:
+    """Return a phrase for a level of a category, from its share of the rows inside and outside of
+    the cluster.
+    """
+    name = plain_name(feature.name)
+    level = shorten(feature.level, LONGEST_LEVELS)
+    if inside > outside:
+        if inside >= NEARLY_ALL:
+            return f"{name}: {level}"
+        return f"{name}: {inside:.0%} {level}"
+    opposite = {"yes": "no", "no": "yes"}.get(level)
+    if opposite is not None and inside <= MOSTLY:
+        return f"{name}: {opposite}"
+    if inside <= HARDLY:
+        return f"{name}: not {level}"
+    return f"{name}: rarely {level}"
+
+
+def join_levels(levels: Sequence[str]) -> str:
+    """Return a few levels as alternatives, such as "north or south".
+
+    Without remarks in brackets, if they differ.
+    """
+    plain = [plain_name(level) for level in levels]
+    some = plain if len(set(plain)) == len(plain) else levels
+    return " or ".join(shorten(level, LONGEST_LEVELS // len(levels) - 4) for level in some)
+
+
+def splits_plainly(feature: Feature, inside: float, outside: float) -> bool:
+    """Return whether most rows of one side have a level, and the phrase for the other side is
+    without "rarely".
+    """
+    low = MOSTLY if feature.level in ("yes", "no") else HARDLY
+    return max(inside, outside) >= MOSTLY and (inside > outside or inside <= low)
+
+
+@lru_cache(10_000)  # asked for again for each cluster and trait
+def plain_name(name: str) -> str:
+    """Return the name of a feature without underscores and units.
+
+    "age (2)", a second column "age", stays.
+    """
+    words = re.sub(r"\s*[(\[](?!\d+[)\]])[^()\[\]]*[)\]]\s*$", "", name).replace("_", " ").split()
+    if len(words) > 1 and words[-1].lower() in UNITS:
+        words.pop()
+    return shorten(" ".join(words) or name, LONGEST_PHRASE)
+
+
+def split_number(name: str) -> tuple[str, str]:
+    """Return the name of a feature without the number at its end, and this number, which may be
+    empty.
+    """
+    found = re.fullmatch(r"(.*?)(\d*)", plain_name(name))
+    assert found is not None  # anything matches
+    return found[1].strip(), found[2]
+
+
+def say_value(value: float, kind: str = "number", name: str = "") -> str:
+    """Return a number with three digits, a share as a percentage, a date, or a year, of a feature
+    with this name.
+    """
+    if kind == "level":
+        return f"{value:.0%}"
+    if kind == "date":
+        return datetime.fromtimestamp(value * 86400, UTC).date().isoformat()
+    if name.lower().split()[-1:] == ["year"] and FIRST_YEAR <= value <= LAST_YEAR:
+        return f"{value:.0f}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; 0% and 100% only if they are exact."""
+    if 0 < share <= 0.005:
+        return "less than 1%"
+    return "more than 99%" if 0.995 < share < 1 else f"{share:.0%}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def uncapitalised(text: str) -> str:
+    """Return a sentence as the second half of another."""
+    return text[:1].lower() + text[1:]
+
+
+def name_clusters(
+    traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | None] | None = None
+) -> list[str]:
+    """Return a name for each cluster, from its traits; no two clusters have the same name.
+
+    A name has up to three traits: what splits the cluster from its sibling in the tree, and what
+    sets it apart from all other rows, the strongest first; and a fourth, if it is a level that all
+    its rows have, or that is all theirs. Clusters that would have the same name get further traits,
+    then the values of their strongest features, and at last a number. A cluster without
+    traits is called "average", or "all rows" if it is the only one.
+    """
+    if len(traits) == 1 and not traits[0]:
+        return [ALL_ROWS]
+    known = list(zip(traits, [None] * len(traits) if splits is None else splits, strict=True))
+    names = [_join_phrases(*of_cluster, FEWEST_TRAITS) for of_cluster in known]
+    for n_traits in range(FEWEST_TRAITS + 1, MOST_TRAITS + 1):
+        names = _replace_repeated(
+            names, [_join_phrases(*of_cluster, n_traits) for of_cluster in known]
+        )
+    return number_repeated(
+        _replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits])
+    )
+
+
+def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -> str:
+    """Return the phrases of the strongest traits.
+
+    Of weak ones only if more than three are asked for.
+    """
+    if traits and n_traits == FEWEST_TRAITS:
+        weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength)
+    else:
+        weakest = 0.0
+    strong = [trait for trait in traits if trait.strength >= weakest]
+    if len(strong) == 1:  # a second one says more, even if it is weak
+        strong = [trait for trait in traits if trait.strength >= WEAKEST][:2] or strong
+    said = [trait for trait in strong if not trait.is_lack and not trait.is_rare] or strong[:1]
+    if split is not None:  # without traits of the same column, or of the same series
+        column = split.feature.name
+        series = split_number(split.feature.name)[0] if split.span else None
+        names = ((trait, trait.feature.name) for trait in said)
+        others = [
+            trait for trait, name in names if name != column and split_number(name)[0] != series
+        ]
+        if split.is_lack:
+            said = [*others[: n_traits - 1], split]
+        else:
+            said = [split, *others]
+    said = said[:n_traits] + [trait for trait in said[n_traits:] if trait.is_of_all][:1]
+    return ", ".join(dict.fromkeys(trait.phrase for trait in said)) or PLAIN
+
+
+def _with_values(traits: Sequence[Trait]) -> str:
+    features = [
+        (trait.feature, trait.feature.say(trait.inside)) for trait in traits[:VALUES_IN_NAME]
+    ]
+    parts = (f"{plain_name(feature.name)} {feature.level} {value}" for feature, value in features)
+    return ", ".join(" ".join(part.split()) for part in parts) or PLAIN
+
+
+def _replace_repeated(names: list[str], longer: list[str]) -> list[str]:
+    """Return the names, with those replaced that occur more than once, or all of which is in
+    another one.
+    """
+    counts = Counter(names)
+    phrases = [set(name.split(", ")) for name in names]
+
+    def is_vague(place: int) -> bool:
+        return counts[names[place]] > 1 or any(phrases[place] < others for others in phrases)
+
+    return [longer[place] if is_vague(place) else name for place, name in enumerate(names)]
+
+
+def is_true(name: str, phrases: Iterable[str]) -> bool:
+    """Return whether a name consists of phrases that are true.
+
+    Shares and means may be off by a tenth.
+
+    Examples
+    --------
+    >>> is_true("low spend, region: 60% north", {"low spend", "region: 57% north", "older"})
+    True
+    >>> is_true("low spend, younger", {"low spend", "older"})
+    False
+    """
+    known = [(re.compile(_as_pattern(phrase)), re.findall(FIGURE, phrase)) for phrase in phrases]
+    rest = name
+    while rest:
+        found = (
+            match
+            for pattern, figures in known
+            if (match := pattern.match(rest)) and all(map(_are_near, match.groups(), figures))
+        )
+        longest = max(found, key=lambda match: match.end(), default=None)
+        if longest is None:
+            return False
+        rest = rest[longest.end() :].removeprefix(", ")
+    return True
+
+
+def _as_pattern(phrase: str) -> str:
+    """Return a pattern of a phrase at the beginning of a name, with a group for each figure."""
+    texts = map(re.escape, re.split(FIGURE, phrase))
+    return rf"{'([^()%]+)'.join(texts)}(?=, |$)"
+
+
+def _are_near(one: str, other: str) -> bool:
+    """Return whether two figures differ by a tenth at most.
+
+    What is not a number must be the same.
+    """
+    try:
+        first, second = (float(text.replace(",", "")) for text in (one, other))
+    except ValueError:
+        return one == other
+    return abs(first - second) <= NEAR * max(abs(first), abs(second))

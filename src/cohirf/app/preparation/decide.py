@@ -1,0 +1,363 @@
+"""The kind of a column, decided from what was found in all of its cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.app.preparation.evidence import BadColumn, Evidence, Tally, abridge, is_called, words_of
+from cohirf.app.preparation.kinds import (
+    CYCLES,
+    MISSING_LEVEL,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    LeftOut,
+    Number,
+    is_clock,
+    is_number,
+    is_text,
+    is_time,
+)
+from cohirf.app.preparation.readings import DateReading, NumberReading
+
+# A column has numbers or dates if all but this share of its cells are such. The others are taken as
+# missing, and named.
+STRAY_SHARE = 0.01
+# If at least this share of the cells are numbers or dates, but too few for that, only the user
+# knows what is meant.
+MIXED_SHARE = 0.5
+# A column with more missing cells than this share is left out: what fills them would be most of its
+# content.
+MOST_MISSING = 0.5
+# Levels of a category that have a feature; rows of rarer levels have none. More features would hide
+# other columns.
+MOST_LEVELS = 50
+# Levels repeat: on average, a level of a category is in at least two rows. Otherwise cells name
+# rows, or are free text.
+ROWS_PER_LEVEL = 2
+# At least this share of the rows must have a level with a feature of its own.
+KNOWN_SHARE = 0.5
+# Text that names something has fewer words than free text, on average.
+WORDS_OF_TEXT = 3
+# Whole numbers without gaps count rows if there are at least so many: few numbers can be so by
+# chance.
+FEWEST_COUNTED = 20
+# A date is cyclic if half of the hours (weekdays) have clearly more than half of the rows: this
+# share,
+CYCLIC_SHARE = 0.6
+# and if chance would make the hours (weekdays) so unequal with a probability below 1 in 1,000:
+# quantiles of chi-square.
+CHANCE = {"hour": 49.7, "weekday": 22.5}
+
+# Numbers that stand for a missing cell in many tables,
+MARKERS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)
+# if one is twice or more at the end of the range, further from all others than these are from each
+# other.
+MARKED_CELLS = 2
+
+ID_WORDS = {"id", "ids", "pid", "uuid", "guid", "key", "index", "idx", "nr"}
+PAIRS = (
+    *(
+        ("true", "false"),
+        ("yes", "no"),
+        ("y", "n"),
+        ("t", "f"),
+        ("on", "off"),
+        ("ja", "nein"),
+        ("oui", "non"),
+    ),
+    *(("si", "no"), ("sí", "no")),
+)
+AS_ASKED = "as you asked"
+NAMED = "its name says so"
+GIVEN_BACK = "with it, the clusters are nearly its levels"
+
+
+def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
+    """Return the kind of a column, or what is wrong with it.
+
+    ``comma`` if other columns have a decimal comma.
+    """
+    if wish is not None:
+        return _grant(found, wish, comma=comma)
+    if not (
+        is_number(found.stored)
+        or is_text(found.stored)
+        or is_time(found.stored)
+        or found.n_present == 0
+    ):
+        drop = f"leave it out with drop=[{found.name!r}]"
+        remedy = f": {drop}, or turn it into numbers first"
+        if "list" in found.stored:
+            remedy = f": give vectors={found.name!r} to cluster these vectors, or {drop}"
+        return BadColumn(
+            found.name,
+            f"has type {found.stored}, which holds neither numbers nor text nor dates",
+            remedy,
+        )
+    column = _choose(found, comma=comma)
+    if (
+        not isinstance(column, Column)
+        or not column.features
+        or found.n_missing <= MOST_MISSING * found.n_rows
+    ):
+        return column
+    reason = f"{found.n_missing:,} of {found.n_rows:,} cells are missing"
+    return LeftOut(found.name, reason, found.n_missing, role="empty")
+
+
+def uses_comma(found: Evidence) -> bool:
+    """Return whether the numbers of a column have a decimal comma, and cannot have a decimal
+    point.
+    """
+    tallies = {getattr(one.reading, "decimal", ""): one for one in reversed(found.tallies or [])}
+    point = tallies.get(".")
+    comma = tallies.get(",")
+    return (
+        comma is not None and _suits(found, comma) and (point is None or not _suits(found, point))
+    )
+
+
+def _choose(found: Evidence, *, comma: bool) -> Column | BadColumn:
+    if found.n_present == 0:
+        return LeftOut(found.name, "has no values", found.n_missing, role="empty")
+    if found.is_counted and found.n_distinct == 1:
+        value = next(iter(found.counts))
+        gaps = " where it is not missing" if found.n_missing else ""
+        numbers = [
+            tally.low for tally in found.tallies or [] if isinstance(tally.reading, NumberReading)
+        ]
+        number = numbers[0] if numbers and np.isfinite(numbers[0]) else None
+        always = f"always {_quote_cell(value)}{gaps}"
+        text = str(value) if is_text(found.stored) else ""
+        return LeftOut(
+            found.name, always, found.n_missing, role="constant", value=number, text=text
+        )
+    if found.stored == "bool":
+        return Boolean(found.name, "true or false", found.n_missing)
+    if pair := _find_pair(found) or _find_digits(found):
+        return Boolean(
+            found.name, f"{pair[0]} or {pair[1]}", found.n_missing, true=pair[0], false=pair[1]
+        )
+    if found.stored.startswith("dictionary") or (found.is_code and found.is_whole):
+        return _settle_text(found)
+    best = best_tally(found, comma=comma)
+    if best is None or best.n_bad > (1 - MIXED_SHARE) * found.n_present:
+        return _settle_text(found)
+    if _suits(found, best):
+        return _settle_reading(found, best)
+    kind = "date" if isinstance(best.reading, DateReading) else "number"
+    name = found.name
+    remedy = (
+        f"; give kinds={{{name!r}: {kind!r}}} to take these as missing, kinds={{{name!r}: "
+        f"'category'}}, or drop=[{name!r}]"
+    )
+    what = f"has {best.n_bad:,} of {found.n_present:,} cells that are not {kind}s"
+    return BadColumn(name, what, remedy, best.n_bad, best.first)
+
+
+def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
+    """Return a column of the kind that the user asks for, or say why it cannot be one."""
+    reason = AS_ASKED
+    if found.n_present == 0:
+        return BadColumn(found.name, "has no values", f": leave it out with drop=[{found.name!r}]")
+    if wish == "category":
+        return _make_category(found, reason)
+    if wish == "boolean":
+        if found.stored == "bool":
+            pair: tuple[str, str] | None = ("true", "false")
+        else:
+            pair = _find_pair(found) or _find_digits(found)
+        if pair is None:
+            levels = ", ".join(_quote_cell(value) for value in list(found.counts)[:5])
+            return BadColumn(
+                found.name, f"is not a boolean, but holds {levels}", ": ask for a category instead"
+            )
+        return Boolean(found.name, reason, found.n_missing, true=pair[0], false=pair[1])
+    best = best_tally(found, comma=comma)
+    kind, _, detail = wish.partition(":")
+    if best is None or best.n_bad == found.n_present:
+        return BadColumn(found.name, f"is not a {kind}", ": none of its cells can be read as one")
+    made = _make_reading(found, best)
+    if made.kind != kind:
+        return BadColumn(found.name, f"is not a {kind}", f": its cells are {made.kind}s")
+    if isinstance(made, Number) and detail:  # a number that stands for missing cells
+        marker = float(detail)
+        n_marked = sum(
+            times
+            for cell, times in found.counts.items()
+            if str(cell) in (f"{marker:g}", str(marker))
+        )
+        said = ", ".join(filter(None, [made.reason, f"{marker:g} is taken as missing"]))
+        made = replace(made, reason=said, n_missing=made.n_missing + n_marked, missing=marker)
+    return replace(made, reason=f"{reason}: {made.reason}" if made.reason else reason)
+
+
+def find_marker(found: Evidence, column: Column) -> tuple[float, int] | None:
+    """Return a number that seems to stand for missing cells, such as -999, and how many cells have
+    it.
+    """
+    if not isinstance(column, Number) or column.missing is not None or not found.is_counted:
+        return None
+    counts: dict[float, int] = {}
+    for cell, times in found.counts.items():
+        try:
+            counts[float(cell)] = counts.get(float(cell), 0) + times
+        except ValueError:  # text with a unit or grouped digits, which a marker lacks
+            return None
+    for marker in (min(counts), max(counts)):
+        others = [number for number in counts if number != marker]
+        if marker in MARKERS and counts[marker] >= MARKED_CELLS and len(others) > 1:
+            gap = min(abs(marker - number) for number in others)
+            if gap > max(others) - min(others):
+                return marker, counts[marker]
+    return None
+
+
+def best_tally(found: Evidence, *, comma: bool) -> Tally | None:
+    """Return the reading with the fewest bad cells.
+
+    A tie between point and comma is decided by other columns.
+    """
+    tallies = found.tallies or []
+    if comma and found.separators:
+        tallies = sorted(tallies, key=lambda tally: getattr(tally.reading, "decimal", "") != ",")
+    return min(tallies, key=lambda tally: tally.n_bad, default=None)
+
+
+def _suits(found: Evidence, tally: Tally) -> bool:
+    return tally.n_bad <= STRAY_SHARE * found.n_present
+
+
+def _settle_reading(found: Evidence, best: Tally) -> Column:
+    """Return numbers or dates, or an id if whole numbers name the rows."""
+    if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
+        words = words_of(found.name)
+        # not: number of orders
+        if is_called(found.name, ID_WORDS) or (len(words) > 1 and words[-1] == "number"):
+            if found.has_repeats:
+                reason = NAMED
+            else:
+                reason = _say_distinct(found, "values")
+            return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
+        if not found.has_repeats and best.high - best.low + 1 == found.n_present >= FEWEST_COUNTED:
+            reason = f"counts the rows from {best.low:,.0f} to {best.high:,.0f}"
+            return LeftOut(found.name, reason, found.n_missing, role="id")
+    return _make_reading(found, best)
+
+
+def _make_reading(found: Evidence, best: Tally) -> Number | Date:
+    reading = best.reading
+    counts = (found.n_missing, best.n_bad)
+    # with another reading
+    has_tie = sum(tally.n_bad == best.n_bad for tally in found.tallies or []) > 1
+    if isinstance(reading, NumberReading):
+        said = ["decimal comma"] if reading.decimal == "," else []
+        said += [f"in {reading.unit}"] if reading.unit else []
+        if has_tie and reading.decimal == "." and "," in found.separators:
+            said.append("commas group digits, as no cell says otherwise")
+        return Number(
+            found.name, ", ".join(said), *counts, decimal=reading.decimal, unit=reading.unit
+        )
+    has_day = reading.has_day if reading.format else not is_clock(found.stored)
+    if has_day:
+        cycles = tuple(cycle for cycle in CYCLES if _is_cyclic(best.steps[cycle], cycle))
+    else:
+        cycles = ("hour",)
+    said = ["elapsed days"] if has_day else []
+    said += [f"{cycle} as sine and cosine" for cycle in cycles]
+    if has_tie and "%b" not in reading.format:
+        said.append("day before month, as no date says otherwise")
+    return Date(
+        found.name, ", ".join(said), *counts, format=reading.format, elapsed=has_day, cycles=cycles
+    )
+
+
+def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
+    """Return whether a cycle has full and empty parts, by more than chance."""
+    n = steps.sum()
+    expected = steps.sum() / len(steps)
+    if n == 0 or (steps > 0).sum() == 1:  # dates without a time of day are all at hour 0
+        return False
+    fullest = np.sort(steps)[::-1]
+    half = len(steps) / 2
+    share = (fullest[: int(half)].sum() + (half % 1) * fullest[int(half)]) / n
+    return bool(share > CYCLIC_SHARE and ((steps - expected) ** 2 / expected).sum() > CHANCE[cycle])
+
+
+def _settle_text(found: Evidence) -> Column | BadColumn:
+    """Return a category if levels repeat, otherwise leave the column out."""
+    levels = _levels(found)
+    n_levels = len(levels) or found.n_distinct
+    repeats = found.is_counted and n_levels * ROWS_PER_LEVEL <= found.n_present
+    is_typed = found.stored.startswith("dictionary")
+    if repeats or (is_typed and n_levels <= MOST_LEVELS):
+        known = sum(times for _, times in levels[:MOST_LEVELS])
+        if known >= KNOWN_SHARE * found.n_present:
+            return _make_category(found, "")
+        reason = f"{n_levels:,} levels, none of them frequent"
+        return LeftOut(found.name, reason, found.n_missing, role="text")
+    if found.n_words >= WORDS_OF_TEXT:
+        reason = f"{_say_distinct(found, 'texts')}, of {found.n_words:.0f} words on average"
+        return LeftOut(found.name, reason, found.n_missing, role="text")
+    return LeftOut(found.name, _say_distinct(found, "values"), found.n_missing, role="id")
+
+
+def _say_distinct(found: Evidence, what: str) -> str:
+    about = "" if found.is_counted else "more than "
+    return f"{about}{found.n_distinct:,} different {what} in {found.n_present:,} rows"
+
+
+def _make_category(found: Evidence, reason: str) -> Category | BadColumn:
+    if not found.is_counted:
+        what = f"has more than {found.n_distinct:,} different values, too many for a category"
+        return BadColumn(found.name, what, f": leave it out with drop=[{found.name!r}]")
+    levels = _levels(found)
+    kept = {level for level, _ in levels[:MOST_LEVELS]} | (
+        {MISSING_LEVEL} if found.n_missing else set()
+    )
+    has_other = len(levels) > MOST_LEVELS
+    said = f"{len(levels):,} level{'s' if len(levels) > 1 else ''}"
+    said += f", the {MOST_LEVELS} most frequent as features" if has_other else ""
+    said += ", upper and lower case alike" if len(levels) < len(found.counts) else ""
+    reason = f"{reason}: {said}" if reason else said
+    return Category(
+        found.name, reason, found.n_missing, levels=tuple(sorted(kept)), has_other=has_other
+    )
+
+
+def _levels(found: Evidence) -> list[tuple[str, int]]:
+    """Return the levels, each in its most frequent spelling: the most frequent first, then in the
+    order of text.
+    """
+    spellings: dict[str, Counter[str]] = {}
+    for cell, times in sorted(found.counts.items()):
+        spellings.setdefault(cell.lower(), Counter())[cell] += times
+    levels = [(cells.most_common(1)[0][0], cells.total()) for cells in spellings.values()]
+    return sorted(levels, key=lambda entry: (-entry[1], entry[0]))
+
+
+def _find_pair(found: Evidence) -> tuple[str, str] | None:
+    """Return the words for yes and no if a text column has no others."""
+    if not is_text(found.stored) or not found.is_counted or not 1 <= found.n_distinct <= 6:
+        return None
+    words = {cell.lower() for cell in found.counts}
+    return next((pair for pair in PAIRS if words == set(pair)), None)
+
+
+def _find_digits(found: Evidence) -> tuple[str, str] | None:
+    """Return 1 and 0 if a column has no other cells."""
+    cells = {str(cell) for cell in found.counts}
+    if found.is_counted and cells and cells <= {"1", "0", "1.0", "0.0"}:
+        return ("1", "0")
+    return None
+
+
+def _quote_cell(value: Any) -> str:
+    return repr(abridge(value)) if isinstance(value, str) else f"{value:,.6g}"

@@ -1,0 +1,397 @@
+"""What one pass over a column finds: missing and distinct cells, cells that each reading cannot
+read, and problems.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf import progress
+from cohirf.app.preparation.kinds import (
+    CYCLES,
+    Name,
+    is_number,
+    is_text,
+    is_time,
+    phase,
+    read_moments,
+    read_numbers,
+)
+from cohirf.app.preparation.readings import (
+    CODE,
+    COMPACT_DATE,
+    WHOLE_NUMBER,
+    DateReading,
+    NumberReading,
+    ReadCells,
+    clean_text,
+    compute,
+    find_date_formats,
+    find_unit,
+    read_plain,
+)
+from cohirf.optional import import_optional
+from cohirf.sources import Source
+from cohirf.sources.tables import Table
+
+MOST_DISTINCT = 10_000  # distinct cells of a column are counted up to this number,
+MOST_COUNTED = 2**20  # and up to this number in all columns together
+MOST_STRAYS = 5  # cells that are named in a message
+HOPELESS = (
+    0.5  # share of bad cells with which a reading is not tried any more, if another one is better
+)
+TRIED_CELLS = 200  # cells that say which readings are worth a try
+LONGEST = 40  # characters of a cell in a message
+# Whole numbers of these names are codes, which have no order.
+CODE_WORDS = {
+    "zip",
+    "zipcode",
+    "postcode",
+    "postal",
+    "plz",
+    "fips",
+    "isbn",
+    "ean",
+    "sku",
+    "phone",
+    "tel",
+    "telephone",
+}
+
+FindPlaces = Callable[[Iterable[int]], dict[int, str]]
+
+
+@dataclass
+class Strays:
+    """The cells of a column that cannot be read."""
+
+    n_bad: int = 0
+    first: list[tuple[int, str]] = field(default_factory=list)  # row and text of some of them
+
+    def note(self, is_bad: NDArray[np.bool_], text: Any, start: int) -> None:
+        """Count the bad cells of a block that starts with row ``start``."""
+        bad = np.flatnonzero(is_bad)
+        self.n_bad += len(bad)
+        self.first += [
+            (start + int(row), text[int(row)].as_py() or "")
+            for row in bad[: MOST_STRAYS - len(self.first)]
+        ]
+
+
+@dataclass(kw_only=True)
+class Tally(Strays):
+    """How well a reading suits a column: which cells it cannot read, and what the others are."""
+
+    reading: NumberReading | DateReading
+    n_read: int = 0  # cells that it can read,
+    is_whole: bool = True  # whether these are whole numbers,
+    low: float = np.inf
+    high: float = -np.inf
+    total: float = 0.0  # and their sum
+    # of dates: cells in each hour, on each weekday
+    steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    def add(self, cells: ReadCells, text: Any, start: int) -> None:
+        """Count the cells of a block that starts with row ``start``."""
+        self.note(cells.is_bad, text, start)
+        present = cells.values[~np.isnan(cells.values)]
+        if not len(present):
+            return
+        self.n_read += len(present)
+        # infinite values give NaN means, and are not whole
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.total += float(present.sum())
+            self.is_whole = self.is_whole and bool((present % 1 == 0).all())
+        self.low, self.high = (
+            min(self.low, float(present.min())),
+            max(self.high, float(present.max())),
+        )
+        if isinstance(self.reading, DateReading):
+            for cycle, (_, n_steps) in CYCLES.items():
+                step = (phase(present, cycle) * n_steps + 1e-9).astype(np.int64)
+                counted = np.bincount(step, minlength=n_steps)
+                self.steps[cycle] = self.steps.get(cycle, 0) + counted
+
+
+@dataclass
+class Evidence:
+    """What is known of a column after some of its cells were seen."""
+
+    name: Name
+    stored: str  # the type in which it is stored
+    most_distinct: int
+    wish: str | None = None
+    n_rows: int = 0
+    n_missing: int = 0
+    # How often each distinct cell occurs, and their number, among the first n_counted cells that
+    # are not missing. If there are too many, later cells are not counted: is_counted is False, and
+    # there are more than n_distinct.
+    counts: Counter[Any] = field(default_factory=Counter)
+    n_distinct: int = 0
+    n_counted: int = 0
+    is_counted: bool = True
+    has_repeats: bool = False  # whether one of the counted cells occurs twice
+    tallies: list[Tally] | None = (
+        None  # the readings that suit the column; None before its first cell
+    )
+    is_whole: bool = True  # whether all cells of text are whole numbers
+    # whether whole numbers are codes: its name says so, or they would lose digits, like 007
+    is_code: bool = False
+    # "." and "," in cells that could be numbers with either
+    separators: set[str] = field(default_factory=set)
+    n_spaces: int = 0  # between words
+
+    @property
+    def n_present(self) -> int:
+        """Number of cells that are not missing."""
+        return self.n_rows - self.n_missing
+
+    @property
+    def n_words(self) -> float:
+        """Mean number of words of a cell."""
+        return 1 + self.n_spaces / max(1, self.n_present)
+
+    def add(self, values: Any) -> None:
+        """Take a block of cells, as an Arrow array, into account."""
+        if self.wish == "category" or self.is_code:
+            self._add_text(clean_text(values))
+        elif is_number(str(values.type)):
+            self._add_stored(read_numbers(values, NumberReading()), NumberReading())
+        elif is_time(str(values.type)):
+            self._add_stored(read_moments(values, DateReading("")), DateReading(""))
+        elif is_text(str(values.type)):
+            if (plain := self._read_plain(values)) is None:
+                self._add_text(clean_text(values))
+            else:
+                self._add_stored(plain, NumberReading())
+        else:
+            self.n_missing += values.null_count
+        self.n_rows += len(values)
+
+    def _read_plain(self, text: Any) -> ReadCells | None:
+        """Return plain numbers of text, if that is what it has and nothing else has to be found out
+        about it.
+        """
+        is_known = not self.is_counted and not self.is_whole and len(self.tallies or ()) == 1
+        if is_known and self.tallies:
+            return read_plain(text, self.tallies[0].reading)
+        return None
+
+    def _add_stored(self, cells: ReadCells, reading: NumberReading | DateReading) -> None:
+        """Take numbers or moments into account."""
+        present = cells.values[~np.isnan(cells.values)]
+        self.n_missing += len(cells.values) - len(present)
+        self.tallies = self.tallies or [Tally(reading=reading)]
+        self.tallies[0].add(cells, None, self.n_rows)
+        if self.is_counted:
+            distinct, times = np.unique(present, return_counts=True)
+            self._count(distinct.tolist(), times.tolist())
+
+    def _add_text(self, text: Any) -> None:
+        self.n_missing += text.null_count
+        if text.null_count == len(text):
+            return
+        if self.is_counted:
+            counted = text.drop_null().value_counts()
+            self._count(counted.field(0).to_pylist(), counted.field(1).to_pylist())
+        if self.tallies is None:
+            self.tallies = [
+                Tally(reading=reading) for reading in self._find_readings(text.drop_null())
+            ]
+        if not any(isinstance(tally.reading, NumberReading) for tally in self.tallies):
+            self.is_whole = False
+            self.n_spaces += compute().sum(compute().count_substring(text, " ")).as_py()
+            self._tally(text)
+        elif (
+            self.is_whole
+            and compute().all(compute().match_substring_regex(text, WHOLE_NUMBER)).as_py()
+        ):
+            self.is_code = (
+                self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
+            )
+            cells = NumberReading().read(text)  # all readings of numbers read them alike
+            for tally in self.tallies:
+                tally.add(cells, text, self.n_rows)
+        else:
+            self.is_whole = False
+            if len(self.tallies) == 1:
+                new = []
+            else:
+                new = [sign for sign in ".," if sign not in self.separators]
+            self.separators |= {
+                sign for sign in new if compute().any(compute().match_substring(text, sign)).as_py()
+            }
+            self._tally(text)
+
+    def _tally(self, text: Any) -> None:
+        """Count the cells that each reading cannot read.
+
+        Stop with readings that are worse than others.
+        """
+        tallies = self.tallies or []
+        for tally in tallies:
+            tally.add(tally.reading.read(text), text, self.n_rows)
+        best = min((tally.n_bad for tally in tallies), default=0)
+        n_seen = self.n_present + len(text)
+        self.tallies = [
+            tally for tally in tallies if tally.n_bad == best or tally.n_bad <= HOPELESS * n_seen
+        ]
+
+    def _find_readings(self, text: Any) -> Sequence[NumberReading | DateReading]:
+        """Return the readings that are worth a try: those that read half of the first cells, or of
+        distinct ones.
+        """
+        samples = text[:TRIED_CELLS], text.unique()[:TRIED_CELLS]
+        unit = next(filter(None, (find_unit(sample.to_pylist()) for sample in samples)), "")
+        numbers = [NumberReading(".", unit), NumberReading(",", unit)]
+        if self.wish is not None and self.wish.startswith("date:"):
+            return [DateReading(self.wish.removeprefix("date:"))]
+        suitable = [
+            one
+            for one in numbers
+            if any(one.read(sample).is_bad.mean() <= 0.5 for sample in samples)
+        ]
+        wants_numbers = self.wish is not None and self.wish.startswith("number")
+        if wants_numbers or (suitable and self.wish != "date"):
+            return numbers if wants_numbers else suitable
+        dates = list(
+            dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample))
+        )
+        if self.wish == "date":
+            return [*dates, DateReading(COMPACT_DATE)]
+        return dates
+
+    def _count(self, cells: list[Any], times: list[int]) -> None:
+        if self.counts or len(cells) <= self.most_distinct:
+            self.counts.update(dict(zip(cells, times, strict=True)))
+        self.n_distinct, self.n_counted = (
+            max(len(self.counts), len(cells)),
+            self.n_counted + sum(times),
+        )
+        self.has_repeats = self.n_distinct < self.n_counted
+        if self.n_distinct > self.most_distinct:
+            self.is_counted, self.counts = False, Counter()
+            self.n_distinct = self.most_distinct  # does not depend on the size of blocks
+
+
+def is_called(name: Name, words: Collection[str]) -> bool:
+    """Return whether a name, such as customer_id or customerId, has one of some words."""
+    return any(word in words for word in words_of(name))
+
+
+def words_of(name: Name) -> list[str]:
+    """Return the words of a name, such as customer_id or customerId, in lower case."""
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name))]
+
+
+def gather_numbers(source: Source) -> dict[Any, Evidence]:
+    """Read an array once, and return what is found in each of its columns."""
+    arrow = import_optional("pyarrow", "arrow", "Describing an array")
+    most = min(MOST_DISTINCT, MOST_COUNTED // source.n_features)
+    found = {
+        number: Evidence(number, source.dtype.name, most) for number in range(source.n_features)
+    }
+    for block in source.read_all():
+        for number, evidence in found.items():
+            evidence.add(arrow.array(block[:, number]))
+    return found
+
+
+def gather(table: Table, columns: Sequence[str], wishes: Mapping[Any, str]) -> dict[str, Evidence]:
+    """Read the given columns once, and return what is found in each."""
+    most = min(MOST_DISTINCT, MOST_COUNTED // max(1, len(columns)))
+    found = {
+        name: Evidence(
+            name, table.types[name], most, wishes.get(name), is_code=is_called(name, CODE_WORDS)
+        )
+        for name in columns
+    }
+    with reading(table.n_rows, "looking at the cells") as advance:
+        for batch in table.read(columns):
+            for number, name in enumerate(columns):
+                found[name].add(batch.column(number))
+            advance(len(batch))
+    return found
+
+
+@contextmanager
+def reading(n_rows: int | None, purpose: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function that takes the number of rows that were just read.
+
+    A program shows how far this is.
+    """
+    work = progress.Work("reading", n_rows or 1, "rows")
+    with progress.showing(work, shown=progress.is_redirected()) as advance:
+        yield lambda n_read: advance(n_read if n_rows else 0, purpose)
+
+
+@dataclass(frozen=True)
+class BadColumn:
+    """What is wrong with a column, and what to do about it."""
+
+    column: Any
+    what: str
+    remedy: str = ""
+    n_cells: int = 0  # that cannot be read
+    cells: Sequence[tuple[int, str]] = ()  # row and text of the first of them
+
+    def tell(self, places: dict[int, str]) -> str:
+        """Return a sentence that names column, cells and remedy."""
+        return f"column {self.column!r} {self.tell_cells(places)}"
+
+    def tell_cells(self, places: dict[int, str]) -> str:
+        """Return the sentence without its subject, the column."""
+        named = ", ".join(f"{places[row]}: {abridge(cell)!r}" for row, cell in self.cells)
+        if self.n_cells > len(self.cells):
+            more = f" and {self.n_cells - len(self.cells):,} more"
+        else:
+            more = ""
+        return f"{self.what}{f': {named}{more}' if named else ''}{self.remedy}"
+
+
+class DataError(ValueError):
+    """Data that cannot be prepared.
+
+    The message lists all problems, one in each line if there are several.
+
+    Attributes
+    ----------
+    problems : list of BadColumn
+        What is wrong with each column.
+    lines : list of str
+        The lines of the message.
+    """
+
+    def __init__(self, name: str, problems: Sequence[BadColumn], find_places: FindPlaces) -> None:
+        self.problems = list(problems)
+        places = find_places(row for problem in problems for row, _ in problem.cells)
+        told = [f"{problem.tell(places)}." for problem in problems]
+        if len(told) == 1:
+            self.lines = [f"{name}: {told[0]}"]
+        else:
+            self.lines = [f"{name}: {len(told)} columns have problems:", *told]
+        super().__init__("\n".join(self.lines))
+
+
+def say_strays(n_cells: int, expected: str, *, are_taken: bool) -> str:
+    """Return how many cells of a column are not what is expected, and whether they are taken as
+    missing.
+    """
+    cells, are = ("1 cell", "is") if n_cells == 1 else (f"{n_cells:,} cells", "are")
+    return (
+        f"has {cells} that {are} not "
+        f"{expected}{f', which {are} taken as missing' if are_taken else ''}"
+    )
+
+
+def abridge(cell: str) -> str:
+    """Return the beginning of a long cell."""
+    return cell if len(cell) <= LONGEST else f"{cell[: LONGEST - 3]}..."
