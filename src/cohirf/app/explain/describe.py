@@ -45,7 +45,7 @@ from cohirf.app.explain.words import (
     percent,
     uncapitalised,
 )
-from cohirf.app.preparation.decide import GIVEN_BACK, NAMED
+from cohirf.app.preparation.decide import NAMED
 from cohirf.choice import Choice
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import (
@@ -535,7 +535,7 @@ class Headline:
     separation : str
         How sure it is to which cluster a row belongs; empty if there are fewer than two clusters.
     exceptions : str
-        A column that was left out, a few rows that are noise, and rows that have few values, if the
+        A few rows that are noise, and rows that have few values, if the
         data is known.
     trust : str
         What to do with the clusters; empty without a diagnosis.
@@ -738,10 +738,7 @@ def say_exceptions(description: Description, data: Any) -> str:
     """Return which column was left out, which rows are noise, if they are few, and which have few
     values.
     """
-    repeated = [
-        str(column.name) for column in data.preparation.columns if column.reason == GIVEN_BACK
-    ]
-    said = [f"{name} was left out: {GIVEN_BACK}." for name in repeated]
+    said = list[str]()
     ids = [str(column.name) for column in data.preparation.columns if column.reason == NAMED]
     if len(ids) == 1:
         said.append(f"{ids[0]} was left out: its name is that of an id.")

@@ -76,7 +76,6 @@ PAIRS = (
 )
 AS_ASKED = "as you asked"
 NAMED = "its name says so"
-GIVEN_BACK = "with it, the clusters are nearly its levels"
 
 
 def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
