@@ -210,7 +210,11 @@ def fit(
     )
     description = describe_clusters(fitted, preparation=prepared.preparation)
     document |= _describe_fit(
-        description, prepared, document["numbers"], judged=console.as_json or not console.quiet
+        fitted,
+        description,
+        prepared,
+        document["numbers"],
+        judged=console.as_json or not console.quiet,
     )
     if description.repeated:
         console.note(_offer_without(description.repeated))
@@ -261,10 +265,10 @@ def _offer_without(repeated: Sequence[str]) -> str:
 
 
 def _describe_fit(
-    description: Description, data: Prepared, numbers: list[int], *, judged: bool
+    model: CoHiRF, description: Description, data: Prepared, numbers: list[int], *, judged: bool
 ) -> dict[str, Any]:
     """Return the names of the clusters, the headline and, if they are ``judged``, the verdict."""
-    diagnosis = description.model.diagnose() if judged else None
+    diagnosis = model.diagnose() if judged else None
     verdict = None
     if diagnosis is not None:
         verdict = {
