@@ -36,14 +36,7 @@ from cohirf.app.explain.study import (
     make_study,
 )
 from cohirf.app.explain.table import read_table
-from cohirf.app.explain.words import (
-    NEARLY_ALL,
-    is_true,
-    join_words,
-    name_clusters,
-    percent,
-    uncapitalised,
-)
+from cohirf.app.explain.words import NEARLY_ALL, is_true, join_words, name_clusters, uncapitalised
 from cohirf.app.preparation.decide import GIVEN_BACK, NAMED
 from cohirf.choice import Choice
 from cohirf.hierarchy.export import to_frame
@@ -56,9 +49,9 @@ from cohirf.hierarchy.outline import (
     write_branches,
 )
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
-from cohirf.sources.source import count_of, number_repeated
 from cohirf.summary.model import Model, remedies_for
 from cohirf.summary.numbers import cluster_positions
+from cohirf.wording import count_of, number_repeated, percent
 
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch

@@ -23,15 +23,15 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.app.explain.study import DiagnosisSample, SampleDistances, draw_diagnosed, keeps_enough
-from cohirf.app.explain.words import percent, shorten, uncapitalised
+from cohirf.app.explain.words import shorten, uncapitalised
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.engines.local import one_thread
 from cohirf.problems import Problem
 from cohirf.rows.grouping import IntArray
-from cohirf.sources.source import count_of
 from cohirf.summary.facts import FitFacts
 from cohirf.summary.model import Model, base_method_of, remedies_for
 from cohirf.summary.numbers import cluster_positions
+from cohirf.wording import count_of, percent
 
 ALONE = "use the base method alone"
 EITHER = "either"
