@@ -679,7 +679,7 @@ def say_difference(clusters: list[ClusterDescription]) -> list[str]:
         if trait.strength < ALIKE * one.traits[0].strength:
             break
         is_rare = trait.feature.kind == "level" and max(trait.inside, trait.outside) < NEARLY_ALL
-        if trait.feature in inside and not trait.feature.has_gaps and not is_rare:
+        if trait.feature in inside and not is_rare:
             level = f" {trait.feature.level}" if trait.feature.level else ""
             means = (trait.feature.say(mean) for mean in (trait.inside, inside[trait.feature]))
             return [

@@ -77,10 +77,10 @@ class Effects:
     """How clusters differ from other rows: one row per cluster, one column per feature."""
 
     n_rows: IntArray  # of each cluster in the sample
-    mean: FloatArray  # over the rows of the cluster
+    mean: FloatArray  # over the rows of the cluster; NaN if all of their cells are missing
     mean_elsewhere: FloatArray  # over all other rows
     # the difference of the two means, in standard deviations of all rows; 0 for constant features,
-    # and if the cluster has no rows or all rows
+    # and if the cluster has no known cell, or all of them
     effect: FloatArray
     # one minus the standard deviation in the cluster, in those of all rows: near to 1 if the values
     # of the cluster are much closer together than those of all rows; at least 0, and 0 where
@@ -92,17 +92,17 @@ def compare_sums(table: Table, parts: Sums) -> Effects:
     """Compare clusters with all other rows of a table, given the sums of their rows."""
     whole = table.whole
     deviation = table.deviation
-    has_rows = parts.n_rows[:, None] > 0
     has_others = parts.n_rows[:, None] < whole.n_rows
-    others = np.where(has_others, whole.mass - parts.mass[:, None], 1)
+    others = np.where(has_others, whole.mass - parts.mass, 0)
     inside = parts.mean()
-    outside = (whole.total - parts.total) / others
-    comparable = has_rows & has_others & (deviation > 0)
+    outside = (whole.total - parts.total) / np.where(others > 0, others, 1)
+    comparable = (parts.mass > 0) & (others > 0) & (deviation > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.where(comparable, (inside - outside) / deviation, 0)
         narrowness = np.where(comparable, np.maximum(1 - parts.deviation() / deviation, 0), 0)
     # rounding must not leave the range: a share of -1e-17 would be written as -0%
     mean, elsewhere = (np.clip(table.origin + mean, *table.limits) for mean in (inside, outside))
+    mean = np.where(parts.mass > 0, mean, np.nan)
     return Effects(parts.n_rows, mean, elsewhere, effect, narrowness)
 
 
@@ -169,11 +169,7 @@ class Trait:
     @property
     def is_lack(self) -> bool:
         """Whether the trait says which level the cluster lacks, and not which one it has."""
-        return (
-            self.feature.kind == "level"
-            and self.effect < 0
-            and self.feature.level not in ("yes", "no")
-        )
+        return self.feature.kind == "level" and self.effect < 0 and not self.feature.opposite
 
     @property
     def is_of_all(self) -> bool:
@@ -323,10 +319,8 @@ def _find_middle(table: Table, effects: Effects) -> NDArray[np.bool_]:
     low, high = table.limits
     room = np.minimum(effects.mean - low, high - effects.mean)
     is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
-    is_known = np.array(
-        [one.kind == "number" and not one.has_gaps for one in table.features], dtype=bool
-    )
-    return np.asarray(is_known & is_narrow & (room >= MIDDLE_DISTANCE * table.deviation))
+    is_number = _is_kind(table.features, "number")
+    return np.asarray(is_number & is_narrow & (room >= MIDDLE_DISTANCE * table.deviation))
 
 
 def _without_between(features: list[Feature], effects: Effects) -> FloatArray:

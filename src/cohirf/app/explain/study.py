@@ -36,6 +36,7 @@ from cohirf.app.explain.table import (
     name_features,
     names_of,
     read_cells,
+    read_original,
     read_prepared,
     read_rows,
     read_table,
@@ -45,6 +46,7 @@ from cohirf.app.preparation import Boolean, Classes, LeftOut, Number
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.rows.silhouette import mean_silhouette
+from cohirf.sources import ScaledSource
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import cluster_positions, positions_of
 
@@ -128,6 +130,10 @@ class Study:
         if self.prepared is not None:
             preparation = self.prepared.preparation
             names = [feature.name for feature in preparation.features]
+            if isinstance(self.prepared.source, ScaledSource):
+                exemplars = np.asarray(self.model.exemplar_indices_)[clusters]
+                rows, place = np.unique(exemplars, return_inverse=True)
+                return read_cells(read_original(self.prepared, rows), place, names)
             return read_cells(
                 preparation.to_original_units(as_dense(self.model.exemplars_)), clusters, names
             )

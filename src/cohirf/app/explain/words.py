@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cohirf.wording import number_repeated
 
 if TYPE_CHECKING:
@@ -104,9 +106,10 @@ def say_level(feature: Feature, inside: float, outside: float) -> str:
         if inside >= NEARLY_ALL:
             return f"{name}: {level}"
         return f"{name}: {inside:.0%} {level}"
-    opposite = {"yes": "no", "no": "yes"}.get(level)
-    if opposite is not None and inside <= MOSTLY:
-        return f"{name}: {opposite}"
+    if feature.opposite and inside <= HARDLY:
+        return f"{name}: {feature.opposite}"
+    if feature.opposite and inside <= MOSTLY:
+        return f"{name}: {1 - inside:.0%} {feature.opposite}"
     if inside <= HARDLY:
         return f"{name}: not {level}"
     return f"{name}: rarely {level}"
@@ -126,7 +129,7 @@ def splits_plainly(feature: Feature, inside: float, outside: float) -> bool:
     """Return whether most rows of one side have a level, and the phrase for the other side is
     without "rarely".
     """
-    low = MOSTLY if feature.level in ("yes", "no") else HARDLY
+    low = MOSTLY if feature.opposite else HARDLY
     return max(inside, outside) >= MOSTLY and (inside > outside or inside <= low)
 
 
@@ -161,7 +164,17 @@ def say_value(value: float, kind: str = "number", name: str = "") -> str:
         return datetime.fromtimestamp(value * 86400, UTC).date().isoformat()
     if name.lower().split()[-1:] == ["year"] and FIRST_YEAR <= value <= LAST_YEAR:
         return f"{value:.0f}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+    if abs(value) >= 1e15 or 0 < abs(value) < 1e-6:
+        return f"{value:.3g}"
+    if abs(value) >= 1e7:
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else _without_exponent(value)
+
+
+def _without_exponent(value: float) -> str:
+    """Return a small number with three digits."""
+    text = f"{value:.3g}"
+    return np.format_float_positional(float(text), trim="-") if "e" in text else text
 
 
 def join_words(words: Sequence[str]) -> str:
