@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from inspect import signature
 from math import ceil
 from pathlib import Path
@@ -200,6 +200,8 @@ def fit(
         topics = None
     else:
         topics = name_topics(fitted, prepared.source, texts, levels=levels or None)
+    if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
+        fitted.names_ = {number: topic.name for number, topic in enumerate(topics.topics[-1])}
     if pictures is None or topics is None:
         pictured = None
     else:
@@ -208,7 +210,7 @@ def fit(
     written = _write_files(
         targets, fitted, prepared, classes, origin, console, levels, topics, pictured
     )
-    description = describe_clusters(fitted, preparation=prepared.preparation)
+    description = describe_clusters(fitted, prepared)
     document |= _describe_fit(
         fitted,
         description,
@@ -218,8 +220,6 @@ def fit(
     )
     if description.repeated:
         console.note(_offer_without(description.repeated))
-    if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
-        document["names"] = [topics.topics[-1][number].name for number in document["numbers"]]
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     console.show(
@@ -275,10 +275,11 @@ def _describe_fit(
             "recommendation": diagnosis.recommendation,
             "line": in_words_of_options(diagnosis.line),
         }
-    headline = in_words_of_options(str(make_headline(description, diagnosis, data)))
+    headline = make_headline(description, diagnosis, data)
     return {
         "names": [description.name(number) for number in numbers],
-        "headline": headline,
+        "headline": in_words_of_options(str(headline)),
+        "facts": [asdict(fact) for fact in headline.facts],
         "verdict": verdict,
     }
 

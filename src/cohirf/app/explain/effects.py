@@ -8,7 +8,7 @@ with in the tree.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+from cohirf.app.explain.facts import OTHERS, Fact
 from cohirf.app.explain.table import Feature, Sets, Sums, Table, as_dense
 from cohirf.app.explain.words import (
     HARDLY,
@@ -166,6 +167,36 @@ class Trait:
             return f"{said} (mean {self.feature.say(self.inside)})"
         return said
 
+    @cached_property
+    def fact(self) -> Fact:
+        """What the phrase claims of the rows of the cluster."""
+        feature = self.feature
+        if feature.kind == "level":
+            return self._claim(self.phrase, "is")
+        if self.is_middle:
+            return self._claim(self.phrase, "near")
+        return self._claim(self.phrase, "above" if self.effect > 0 else "below")
+
+    @cached_property
+    def value_fact(self) -> Fact:
+        """The mean without a comparison; of a level, what the phrase claims."""
+        if self.feature.kind == "level":
+            return self.fact
+        value = self.feature.say(self.inside)
+        return self._claim(f"{self.feature.plain} {value} on average", "is")
+
+    def _claim(self, words: str, relation: str) -> Fact:
+        feature = self.feature
+        return Fact(
+            words,
+            "share" if feature.kind == "level" else "mean",
+            self.inside,
+            columns=(feature.name,),
+            levels=feature.levels,
+            relation=relation,
+            compared_with="" if relation == "is" else OTHERS,
+        )
+
     @property
     def is_lack(self) -> bool:
         """Whether the trait says which level the cluster lacks, and not which one it has."""
@@ -296,7 +327,7 @@ def _phrases_of(
                 figures[3],
             )
             ways.append(Trait(_join_features(features, levels), *of_levels))
-        found |= {way.phrase for way in ways}
+        found |= {way.phrase for way in ways} | {trait.value_fact.words}
     return found
 
 
@@ -525,7 +556,8 @@ def _few_levels(
 
 def _join_features(features: list[Feature], levels: list[int]) -> Feature:
     """Return a few levels of a category as one."""
-    return replace(features[levels[0]], level=join_levels([features[one].level for one in levels]))
+    names = tuple(features[one].level for one in levels)
+    return replace(features[levels[0]], level=join_levels(names), joined=names)
 
 
 def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:
@@ -597,18 +629,76 @@ def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
     return None
 
 
+def find_difference(table: Table, labels: IntArray, one: int, other: int) -> Trait | None:
+    """Return the feature in which the means of two clusters differ most, in standard deviations.
+
+    None if they do not differ. ``outside`` is the mean of the other cluster.
+    """
+    if not table.features or not len(table.rows):
+        return None
+    parts = table.sum_up(labels, [[one], [other]])
+    is_known = (parts.mass > 0).all(axis=0) & (table.deviation > 0)
+    first, second = parts.mean()
+    away = np.where(is_known, first - second, 0) / np.where(is_known, table.deviation, 1)
+    column = int(np.abs(away).argmax())
+    if np.abs(away[column]) < ABOUT:
+        return None
+    inside, outside = as_dense(table.origin + parts.mean())[:, column].tolist()
+    effect = float(away[column])
+    return Trait(table.features[column], effect, inside, outside, abs(effect))
+
+
+def find_dominated(table: Table, labels: IntArray, clusters: IntArray) -> tuple[str, int]:
+    """Return the category of which nearly all rows of most clusters have one level each.
+
+    And the number of these clusters; 0 if there is no such category. A category counts only if
+    most of these levels differ.
+    """
+    columns: dict[str, list[int]] = {}
+    for column, feature in enumerate(table.features):
+        if feature.kind == "level" and not feature.opposite:
+            columns.setdefault(feature.name, []).append(column)
+    if not columns or not len(table.rows):
+        return "", 0
+    shares = table.origin + table.sum_up(labels, clusters[:, None].tolist()).mean()
+    found = {}
+    for name, levels in columns.items():
+        is_one = shares[:, levels].max(axis=1) >= NEARLY_ALL
+        different = np.unique(shares[:, levels].argmax(axis=1)[is_one])
+        if 2 * len(different) > is_one.sum():
+            found[name] = int(is_one.sum())
+    return max(found.items(), key=itemgetter(1), default=("", 0))
+
+
+def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> float:
+    """Return the adjusted Rand index of clusters and the combined levels of categories."""
+    groups = np.zeros(len(labels), dtype=np.int64)
+    for name in names:
+        codes = _levels_of_rows(table, name)
+        groups = groups * (int(codes.max()) + 1) + codes
+    return float(adjusted_rand_score(labels, groups))
+
+
+def _levels_of_rows(table: Table, name: str) -> IntArray:
+    """Return the number of the level that each row has; 0 if it has none."""
+    places = [
+        column
+        for column, feature in enumerate(table.features)
+        if feature.kind == "level" and feature.name == name
+    ]
+    marks = as_dense(table.values[:, places])
+    has_level = marks.max(axis=1) > 0
+    if table.known is not None:
+        has_level &= table.known[:, places].all(axis=1)
+    return np.where(has_level, marks.argmax(axis=1) + 1, 0)
+
+
 def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
     """Return the categories whose combined levels are nearly the same groups of rows: one, or up to
     three of them.
     """
-    columns: dict[str, list[int]] = {}
-    for column, feature in enumerate(table.features):
-        if feature.kind == "level":
-            columns.setdefault(feature.name, []).append(column)
-    levels = {}
-    for name, places in columns.items():
-        marks = as_dense(table.values[:, places])
-        levels[name] = np.where(marks.max(axis=1) > 0, marks.argmax(axis=1) + 1, 0)
+    names = dict.fromkeys(one.name for one in table.features if one.kind == "level")
+    levels = {name: _levels_of_rows(table, name) for name in names}
     found: tuple[str, ...] = ()
     groups = np.zeros(len(labels), dtype=np.int64)
     best = 0.0

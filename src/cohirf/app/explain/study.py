@@ -42,7 +42,7 @@ from cohirf.app.explain.table import (
     read_table,
 )
 from cohirf.app.explain.words import shorten
-from cohirf.app.preparation import Boolean, Classes, LeftOut, Number
+from cohirf.app.preparation import Boolean, Classes, LeftOut, Number, Vector
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.rows.silhouette import mean_silhouette
@@ -145,6 +145,13 @@ class Study:
     def units(self) -> dict[str, str]:
         """The units of columns that have one."""
         return {} if self.prepared is None else find_units(self.prepared)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the rows are vectors, whose numbers have no names."""
+        if self.prepared is None:
+            return False
+        return any(isinstance(column, Vector) for column in self.prepared.preparation.kept)
 
     @property
     def n_columns(self) -> int:

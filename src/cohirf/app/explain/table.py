@@ -206,6 +206,12 @@ class Feature:
     level: str = ""  # the level of a category
     noun: str = ""  # what the numbers of a column are whose name is a number itself, such as a year
     opposite: str = ""  # the level that all other rows have, if there are two
+    joined: tuple[str, ...] = ()  # the levels, if several are said as one
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels that the feature marks; none if it is no level."""
+        return self.joined or ((self.level,) if self.kind == "level" else ())
 
     @property
     def plain(self) -> str:
