@@ -3,8 +3,8 @@ and read.
 
 A field may have the type ``int``, ``float`` (NaN is stored as null), ``bool`` or ``str``; an array,
 ``NDArray[...]``; ``Any``, for an array, a CSR matrix or None; another dataclass; a union of
-dataclasses; ``tuple``, ``list`` or ``dict`` of these; ``dict[str, Any]``, for any JSON object; or
-any of these ``| None``. JSON holds the numbers of arrays in the archive. An array that is in
+dataclasses; ``tuple``, ``list`` or ``dict`` of these; ``Later`` of these, whose value is made then;
+``dict[str, Any]``, for any JSON object; or any of these ``| None``. JSON holds the numbers of arrays in the archive. An array that is in
 several places is stored once, and is one array again when it is read.
 
 Digests of the archive detect damage, but anyone can write a file whose digests fit. So values are
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.rows.later import Later
 from cohirf.rows.ranges import check_ranges
 from cohirf.store.archive import Arrays
 
@@ -86,6 +87,10 @@ class _Walk:
 
     def convert(self, kind: Any, value: Any) -> Any:
         origin, arguments = _type_parts(kind)
+        if origin is Later:
+            if self.is_reading:
+                return Later.known(self.convert(arguments[0], value))
+            return self.convert(arguments[0], value.value)
         if value is None:
             return _read_null(kind) if self.is_reading else None
         if kind == JSON_OBJECT:
