@@ -56,7 +56,7 @@ test-gpu: .venv/torch  ## run the tests that need torch, on the CPU and on a GPU
 		tests/rows/test_device_blocks.py tests/rows/test_grouping_on_device.py tests/rows/test_left_out.py \
 		tests/rows/test_distances.py tests/beyond/test_rare_groups.py tests/rows/test_scatter.py \
 		tests/engines/test_streaming.py tests/fitting/test_quick_k_means.py \
-		tests/planning/test_device_plan.py tests/cli/test_cli_device.py tests/clusterers/test_torch_*.py src/cohirf/clusterers/torch_*.py $(ARGS)
+		tests/planning/test_device_plan.py tests/app/cli/test_cli_device.py tests/clusterers/test_torch_*.py src/cohirf/clusterers/torch_*.py $(ARGS)
 
 # Warnings are not errors here: old packages warn about each other.
 test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows

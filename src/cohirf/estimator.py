@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
 from cohirf.algorithm.levels import LevelRecord
-from cohirf.app.explain.methods import DescribedClusters
 from cohirf.choice import Choice
 from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
 from cohirf.degrees.methods import DegreesMixin, density_of
+from cohirf.described import DescribedClusters
 from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
 from cohirf.hierarchy import FusionHierarchy
@@ -29,6 +29,7 @@ from cohirf.landmarks import label_new_rows, measure_new_rows
 from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import IntArray
 from cohirf.store.models import save_model
+from cohirf.summary.model import base_method_of
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.state import FittedState
 from cohirf.updating import UpdatingMixin
@@ -39,6 +40,7 @@ MOST_VIEWS_OR_LEVELS = 100_000
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+Value = TypeVar("Value")
 
 
 def checking_parameters(fit: Fit) -> Fit:
@@ -49,7 +51,7 @@ def checking_parameters(fit: Fit) -> Fit:
     return checked
 
 
-class LookedUp:
+class LookedUp(Generic[Value]):
     """A fitted attribute with an entry for each row, or the hierarchy: read from the state of a
     model, which looks it up when it is first asked for.
     """
@@ -60,13 +62,13 @@ class LookedUp:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, model: Any, kind: type | None = None) -> Any:
+    def __get__(self, model: Any, kind: type | None = None) -> Value:
         if model is None:
-            return self
+            return cast("Value", self)
         state = vars(model).get("_state")
         if state is None:
             raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
-        return self._read(state)
+        return cast("Value", self._read(state))
 
 
 class CoHiRF(
@@ -255,6 +257,15 @@ class CoHiRF(
     exemplars_ : array or CSR matrix, shape (n_clusters_, n_features)
         Values of each cluster's exemplar; after :meth:`forget`, the mean of a group can take their
         place.
+    landmark_indices_ : array of int, shape (n_landmarks,)
+        Sorted numbers of the rows that the model stores for ``predict``: all rows if there are at
+        most 10,000, otherwise a sample, or rows that stand for groups. Rows of weight 0 are not
+        among them.
+    landmarks_ : array or CSR matrix, shape (n_landmarks, n_features)
+        Values of these rows; missing cells are filled.
+    stand_in_indices_ : array of int
+        Numbers of rows whose values in ``medoids_``, ``exemplars_`` or ``landmarks_`` can be those
+        of a mean, because :meth:`forget` has removed the row that had them.
     n_iter_ : int
         Number of levels that were run.
     batch_size_ : int or None
@@ -307,10 +318,10 @@ class CoHiRF(
     """
 
     # Labels, parents and stabilities have another type for data on a device or on Dask workers.
-    labels_: IntArray = LookedUp(lambda state: state.labels)
-    parents_: IntArray = LookedUp(lambda state: state.lookups.parents)
-    stability_: NDArray[np.float32] = LookedUp(lambda state: state.lookups.stability)
-    hierarchy_: FusionHierarchy = LookedUp(lambda state: state.lookups.hierarchy)
+    labels_ = LookedUp[IntArray](lambda state: state.labels)
+    parents_ = LookedUp[IntArray](lambda state: state.lookups.parents)
+    stability_ = LookedUp[NDArray[np.float32]](lambda state: state.lookups.stability)
+    hierarchy_ = LookedUp[FusionHierarchy](lambda state: state.lookups.hierarchy)
     choice_: Choice | None
     n_clusters_: int
     cluster_numbers_: IntArray
@@ -318,6 +329,9 @@ class CoHiRF(
     medoids_: Any
     exemplar_indices_: IntArray
     exemplars_: Any
+    landmark_indices_: IntArray
+    landmarks_: Any
+    stand_in_indices_ = LookedUp[IntArray](lambda state: state.unknown_rows)
     n_iter_: int
     batch_size_: int | None
     diagnostics_: list[LevelRecord]
@@ -497,7 +511,12 @@ class CoHiRF(
 
         This happens in one step, so that an interrupt leaves the model before or after it.
         """
-        self.__dict__ = {**vars(fitted), **state.attributes(), "_state": state}
+        kept = {
+            name: value
+            for name, value in vars(fitted).items()
+            if not isinstance(getattr(type(self), name, None), LookedUp)
+        }
+        self.__dict__ = kept | state.attributes() | {"_state": state}
         return self
 
     def predict(self, X: Any) -> Any:

@@ -16,14 +16,13 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.app.explain.words import percent
 from cohirf.data import Data
 from cohirf.degrees.degrees import Degrees
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
-from cohirf.sources.source import count_of
 from cohirf.summary.numbers import Step, call_cluster, positions_of
 from cohirf.summary.state import FittedState
 from cohirf.updating.arrivals import count_born
+from cohirf.wording import count_of, percent
 
 OUTSIDE = 0.99  # rows are outside if they score above this quantile of the rows of the model
 SMALLEST_OUTSIDE = 0.03  # share of rows outside that matters

@@ -154,7 +154,8 @@ class DegreesMixin:
         [0, -1]
         """
         check_is_fitted(self, "n_clusters_")
-        density = density_of(Settings.of(self), self._state)
+        model: Any = self
+        density = density_of(Settings.of(model), self._state)
         if density is None:
             raise AttributeError(
                 "hdbscan_ needs HDBSCAN with Euclidean distances as the base method, its own "

@@ -103,7 +103,8 @@ class Ending:
         FirstLevel  # the first level; if its rows were shared out among cells, these are its leaves
     )
     state: FitState  # the last state; if clusters were merged in the end, that is one more level
-    tree: Later[MergeTree]  # merges of clusters up to a single one, with numbers of leaves as medoids
+    # merges of clusters up to a single one, with numbers of leaves as medoids
+    tree: Later[MergeTree]
     means: Any  # mean of each cluster of the last level, in the order of ``medoids``
     # the leaf that is the medoid of each cluster of the last level, without noise. Sorted.
     medoids: IntArray

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
@@ -320,9 +319,7 @@ def _refuse_model(model: CoHiRF) -> None:
     row_map = model._state.rows.row_map
     if not row_map.is_here:
         on_device = row_map.is_on_device
-        without = (
-            " Or write the labels with model.labels_.to_zarr(path), and pickle the model."
-        )
+        without = " Or write the labels with model.labels_.to_zarr(path), and pickle the model."
         raise TypeError(
             f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved "
             "with the model: call gather() first, which loads 8 bytes per row into this "

@@ -1,4 +1,4 @@
-"""FittedState: all that a fit or an update has found. The fitted attributes of a model are its parts.
+"""FittedState: all that a fit or an update has found, of which a model has its fitted attributes.
 
 A fit, an update and a file each return a new state, and change none.
 """
@@ -80,7 +80,7 @@ class FittedState:
     # merges of these groups, up to a single cluster
     tree: Annotated[Later[MergeTree], ranges.Holds(_check_merges, "rows")]
     # means of columns, by which missing cells are replaced; None if no cell may be missing
-    column_means: Annotated[FloatArray | None, ranges.measures("n_features")]
+    column_means: Annotated[NDArray[np.floating[Any]] | None, ranges.measures("n_features")]
     landmarks: Landmarks  # points that ``predict`` takes labels from
     landmark_rows: Annotated[
         IntArray, ranges.numbers("landmarks.labels", below="n_rows", is_sorted=True)
@@ -177,10 +177,17 @@ class FittedState:
         The others stand for groups of the model, which an update chooses landmarks from anyway.
         """
         known = KnownRows(self.landmark_rows, self.landmarks.points)
-        summary = self.summary.value
-        if summary is None or len(summary.unknown_rows) == 0:
+        if len(self.unknown_rows) == 0:
             return known
-        return known.take(~np.isin(known.rows, summary.unknown_rows))
+        return known.take(~np.isin(known.rows, self.unknown_rows))
+
+    @property
+    def unknown_rows(self) -> IntArray:
+        """Numbers of rows for whose values those of a mean stand."""
+        summary = self.summary.value
+        if summary is None:
+            return np.arange(0)
+        return summary.unknown_rows
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes of a model, except those that are looked up for each row."""
@@ -191,6 +198,8 @@ class FittedState:
             "medoids_": self.clusters.medoids,
             "exemplar_indices_": self.clusters.exemplar_indices,
             "exemplars_": self.clusters.exemplars,
+            "landmark_indices_": self.landmark_rows,
+            "landmarks_": self.landmarks.points,
             "choice_": self.choice,
             "n_iter_": self.n_levels,
             "batch_size_": self.batch_size,

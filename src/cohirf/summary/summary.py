@@ -154,7 +154,7 @@ class RowGroups:
         """Return the groups with row numbers that are higher by ``n_rows``."""
         return replace(self, rows=self.rows + n_rows, first_rows=self.first_rows + n_rows)
 
-    def completed(self, column_means: NDArray[np.float64] | None) -> RowGroups:
+    def completed(self, column_means: NDArray[np.floating[Any]] | None) -> RowGroups:
         """Return the groups for the upper levels: no cell of a mean is missing, and no weight is 0.
 
         Rows of weight 0 join other groups, and count next to nothing there.

@@ -45,7 +45,7 @@ def add_rows(
     weights: Mass | None,
     size: int,
     numbers: IntArray | None,
-    column_means: NDArray[np.float64] | None,
+    column_means: NDArray[np.floating[Any]] | None,
 ) -> tuple[Summary, IntArray]:
     """Return the summary with the rows of the data: contracted as far as they fill blocks of a
     size, or pending.
@@ -111,7 +111,7 @@ def contract_again(
     settings: Settings,
     summary: Summary,
     size: int,
-    column_means: NDArray[np.float64] | None,
+    column_means: NDArray[np.floating[Any]] | None,
     *,
     goes_on: bool,
 ) -> tuple[Summary, IntArray]:
@@ -141,7 +141,7 @@ def _contract_groups(
     height: int,
     size: int,
     apart: IntArray | None,
-    column_means: NDArray[np.float64] | None,
+    column_means: NDArray[np.floating[Any]] | None,
 ) -> tuple[Summary, IntArray]:
     """Contract some of the groups in blocks of a size; return where each group is now."""
     groups = summary.groups

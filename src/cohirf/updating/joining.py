@@ -44,9 +44,7 @@ def join(members: Sequence[Member], *, exemplars_only: bool) -> FittedState:
         order = np.arange(len(members))
     column_means = members[order[0]].state.column_means
     transition = replace(join_rows(settings, members), column_means=column_means)
-    before = replace(
-        members[0].state, names=join_names(members), history=begin_history(members[0])
-    )
+    before = replace(members[0].state, names=join_names(members), history=begin_history(members[0]))
     n_wanted = count_wanted(members)
     if (order[1:] < order[:-1]).any() or n_wanted != settings.goal.n_clusters:
         # clusters are found in another order than that of the rows, or more than at the fit; then

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf.fitting.settings import Settings
 from cohirf.rows.later import Later
+from cohirf.summary.summary import Summary
 from cohirf.updating.joining import Member, join, order_members
 from cohirf.updating.methods import bring_here
 
@@ -129,16 +130,14 @@ def in_other_units(model: Any, factor: Any, shift: Any) -> Any:
     groups = replace(groups, values=convert(groups.values), means=convert(groups.means))
     landmarks = replace(state.landmarks, points=convert(state.landmarks.points), cells=None)
     clusters = replace(state.clusters, exemplars=convert(state.clusters.exemplars))
-    summary = Later.known(replace(member.summary, groups=groups))
+    summary: Later[Summary | None] = Later.known(replace(member.summary, groups=groups))
     converted = copy(model)
     return converted._become(
         converted, replace(state, clusters=clusters, landmarks=landmarks, summary=summary)
     )
 
 
-def check_models(
-    models: Sequence[Any], members: Sequence[Member], *, exemplars_only: bool
-) -> None:
+def check_models(models: Sequence[Any], members: Sequence[Member], *, exemplars_only: bool) -> None:
     """Raise unless the models can be merged."""
     if not models:
         raise ValueError("models is empty: pass at least one fitted model.")

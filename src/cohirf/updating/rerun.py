@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,7 @@ class Transition:
     n_rows: int  # number of rows that have come, or gone if it is negative
     # rows whose values are known, besides those of groups; None if there are none
     known: KnownRows | None
-    column_means: NDArray[np.float64] | None  # by which missing cells of groups are replaced
+    column_means: NDArray[np.floating[Any]] | None  # by which missing cells of groups are replaced
     # for each cluster number before, how many rows of it were forgotten
     lost: dict[int, int] = field(default_factory=dict)
     goes_on: bool = False  # whether the clusters go on, so that those of all rows are known

@@ -17,8 +17,8 @@ The files, in the order in which they build on each other:
 - words, table: text, phrases and names; rows of any table as numbers
 - effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
 - study: a model with the rows that explain it, and the sampler
-- rows, diagnose, describe, methods: rows that fit badly, the base method alone, clusters and
-  branches in words
+- rows, diagnose, describe, tables: rows that fit badly, the base method alone, clusters and
+  branches in words and in tables
 - cuts, columns, cards, map, script, page, report: the HTML page; topics: that of texts
 """
 

@@ -37,14 +37,7 @@ from cohirf.app.explain.study import (
 )
 from cohirf.app.explain.table import read_table
 from cohirf.app.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.app.explain.words import (
-    NEARLY_ALL,
-    is_true,
-    join_words,
-    name_clusters,
-    percent,
-    uncapitalised,
-)
+from cohirf.app.explain.words import NEARLY_ALL, is_true, join_words, name_clusters, uncapitalised
 from cohirf.app.preparation.decide import GIVEN_BACK, NAMED
 from cohirf.choice import Choice
 from cohirf.hierarchy.export import to_frame
@@ -57,9 +50,9 @@ from cohirf.hierarchy.outline import (
     write_branches,
 )
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
-from cohirf.sources.source import count_of, number_repeated
 from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
+from cohirf.wording import count_of, number_repeated, percent
 
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
@@ -305,23 +298,6 @@ def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) ->
     order = sorted(range(len(names)), key=lambda place: place not in kept)
     unique = number_repeated([kept.get(place) or names[place] for place in order])
     return [name for _, name in sorted(zip(order, unique, strict=True))]
-
-
-def remember_names(model: Model, description: Description) -> dict[int, tuple[str, str]]:
-    """Give the clusters of a model the names of a description.
-
-    Return the former and the new name of each that changed.
-
-    What the last update has changed, and the last step of the history, say it, too.
-    """
-    now = {cluster.label: cluster.name for cluster in description.clusters}
-    pairs = {number: (model.names_.get(number, name), name) for number, name in now.items()}
-    renamed = {number: (old, new) for number, (old, new) in pairs.items() if old != new}
-    model.names_ = model.names_ | now
-    if model.changes_ is not None:
-        model.changes_ = model.changes_.named(model.names_, renamed)
-        model.history_ = (*model.history_[:-1], model.history_[-1].with_renamed(renamed))
-    return renamed
 
 
 def name_partition(

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.app.explain.words import percent, uncapitalised
+from cohirf.app.explain.words import uncapitalised
 from cohirf.rows.grouping import IntArray
-from cohirf.sources.source import count_of
 from cohirf.summary.model import Model, base_method_of
+from cohirf.wording import count_of, percent
 
 JUDGED_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
 MOSTLY_NOISE = 0.9  # share of rows

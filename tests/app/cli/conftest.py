@@ -79,7 +79,7 @@ def cohirf(capsys, monkeypatch):
 @pytest.fixture(scope="session")
 def data_home():
     """Where the larger data sets are."""
-    return Path(os.environ.get("COHIRF_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    return Path(os.environ.get("COHIRF_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
 
 APART = ("--id-column", "id", "--label-column", "species")

@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCRIPTS = sorted((ROOT / "examples").glob("plot_*.py"))
 DATA = (ROOT / os.environ.get("COHIRF_DATA", "../shared/data")).resolve()
 
