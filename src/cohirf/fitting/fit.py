@@ -26,7 +26,6 @@ from cohirf.algorithm.levels import (
 )
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 from cohirf.algorithm.runs import Links
-from cohirf.app.explain.verdict import CRUMB
 from cohirf.beyond.choose_merge import SampledRows, explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
 from cohirf.beyond.local_batches import Locality, find_parts, fuse_leaves, number_parts
@@ -53,6 +52,7 @@ from cohirf.fitting.merging import (
 from cohirf.fitting.results import RunLevels, collect_results
 from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.landmarks import Cells
+from cohirf.problems import find_problem
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import Engine, Population, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage
@@ -428,12 +428,11 @@ class Fit:
         """Warn if the clusters, of which each has so many rows, are useless, unless a warning has
         said why.
         """
-        n_noise = self.n_rows - int(sizes.sum())
-        if self.warned or (n_noise == 0 and (sizes > CRUMB).all()):
-            return
-        problem = self.settings.find_problem(sizes, n_noise)
-        if problem is not None:
-            self._warn(problem.reason)
+        goal = self.settings.goal
+        keeps_noise = goal.as_published and not self.settings.takes_k
+        problem = find_problem(sizes, self.n_rows - int(sizes.sum()), keeps_noise=keeps_noise)
+        if problem is not None and not self.warned:
+            self._warn(problem.describe(self.settings.remedies))
 
     def _warn(self, message: str, category: type[Warning] = ConvergenceWarning) -> None:
         self.warned.append(message)
@@ -441,7 +440,7 @@ class Fit:
 
     def _explain_too_few(self, n_clusters: int, n_found: int) -> str:
         if n_found == 0:
-            ways = self.settings.ways_to_less_noise()
+            ways = self.settings.remedies.to_less_noise()
             return (
                 f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: {ways}."
             )

@@ -44,7 +44,6 @@ from cohirf.algorithm.contract_batch import ChooseMedoids, Contraction
 from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Entropy
-from cohirf.app.explain.verdict import Finding, find_problem, ways_to_less_noise
 from cohirf.beyond.majority import N_CELLS, join_rare_groups, majority_consensus
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.clusterers.grid_dbscan import MIN_KERNEL_ROWS, GridDBSCAN, computed
@@ -54,9 +53,9 @@ from cohirf.fit_identity import describe_fit
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 from cohirf.optional import is_installed
 from cohirf.planning.memory import read_memory_limit
-from cohirf.rows.grouping import IntArray
+from cohirf.problems import Remedies
 from cohirf.rows.metric_spaces import EUCLIDEAN, find_space
-from cohirf.summary.model import Model
+from cohirf.summary.model import Model, remedies_for
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -111,9 +110,7 @@ class Settings:
     verbose: bool  # whether progress is shown
     # describes the parameters, and facts about the data, for a checkpoint
     describe: Callable[..., dict[str, str]]
-    # What is wrong with clusters of the given sizes, and what to change, in words of the parameters
-    find_problem: Callable[[IntArray, int], Finding | None]
-    ways_to_less_noise: Callable[[], str]
+    remedies: Remedies  # what to change if the clusters are useless
 
     @classmethod
     def of(cls, model: Model) -> Settings:
@@ -159,8 +156,7 @@ class Settings:
             device=model.device,
             verbose=bool(model.verbose),
             describe=partial(describe_fit, model, metric=model.metric),
-            find_problem=partial(find_problem, model),
-            ways_to_less_noise=partial(ways_to_less_noise, model),
+            remedies=remedies_for(model),
         )
 
     @property
