@@ -409,11 +409,12 @@ def _levels(found: Evidence) -> list[tuple[str, int]]:
 
 
 def _find_pair(found: Evidence) -> tuple[str, str] | None:
-    """Return the words for yes and no if a text column has no others."""
+    """Return the words for yes and no, as they are spelled, if a text column has no others."""
     if not is_text(found.stored) or not found.is_counted or not 1 <= found.n_distinct <= 6:
         return None
-    words = {cell.lower() for cell in found.counts}
-    return next((pair for pair in PAIRS if words == set(pair)), None)
+    spelled = {level.lower(): level for level, _ in _levels(found)}
+    pair = next((pair for pair in PAIRS if spelled.keys() == set(pair)), None)
+    return None if pair is None else (spelled[pair[0]], spelled[pair[1]])
 
 
 def _find_digits(found: Evidence) -> tuple[str, str] | None:
