@@ -52,10 +52,10 @@ from cohirf.data import Data
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 from cohirf.optional import is_installed
+from cohirf.parameters import Parameters, remedies_for
 from cohirf.planning.memory import read_memory_limit
 from cohirf.problems import Remedies
 from cohirf.rows.metric_spaces import EUCLIDEAN, find_space
-from cohirf.summary.model import Model, remedies_for
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -113,7 +113,7 @@ class Settings:
     remedies: Remedies  # what to change if the clusters are useless
 
     @classmethod
-    def of(cls, model: Model) -> Settings:
+    def of(cls, model: Parameters) -> Settings:
         """Return the settings of a model that knows its features.
 
         Raise for parameters that do not fit them.

@@ -47,6 +47,7 @@ from cohirf.app.explain.words import (
 )
 from cohirf.app.preparation.decide import NAMED
 from cohirf.choice import Choice
+from cohirf.estimator import CoHiRF
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import (
     STROKES,
@@ -56,8 +57,8 @@ from cohirf.hierarchy.outline import (
     make_outline,
     write_branches,
 )
+from cohirf.parameters import remedies_for
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
-from cohirf.summary.model import Model, remedies_for
 from cohirf.summary.numbers import cluster_positions
 from cohirf.wording import count_of, number_repeated, percent
 
@@ -141,7 +142,7 @@ class Description:
         nearly all rows have one level of a category, and which categories they repeat.
     """
 
-    model: Model
+    model: CoHiRF
     clusters: list[ClusterDescription]
     sizes: IntArray
     stability: NDArray[np.float64]
@@ -212,7 +213,10 @@ def tabulate(found: Description, user: str) -> Any:
 
 
 def describe_clusters(
-    model: Model, X: Any = None, feature_names: Sequence[str] | None = None, preparation: Any = None
+    model: CoHiRF,
+    X: Any = None,
+    feature_names: Sequence[str] | None = None,
+    preparation: Any = None,
 ) -> Description:
     """Describe the final clusters of a model.
 
@@ -412,7 +416,7 @@ def split_siblings(
     return find_splits(sample.table, labels, sets, others)
 
 
-def mean_stability(model: Model, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
+def mean_stability(model: CoHiRF, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
     """Return the mean stability of the rows of each label, where it is known.
 
     NaN if it is not known of any row.
@@ -459,7 +463,7 @@ class NamedTree:
 
 
 def name_tree(
-    model: Model, n_leaves: int | None = None, preparation: Any = None
+    model: CoHiRF, n_leaves: int | None = None, preparation: Any = None
 ) -> NamedTree | None:
     """Return the top of the tree of a model, with names from the rows that the model stores.
 
@@ -551,7 +555,7 @@ def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list
     return lines
 
 
-def draw_model(model: Model) -> str:
+def draw_model(model: CoHiRF) -> str:
     """Return the tree of a model as HTML for notebooks, with the name and the size of each
     cluster.
     """
@@ -666,8 +670,7 @@ def make_headline(
         facts = []
     if n_clusters > 1 and tone != "poor":
         if not description.repeated:  # levels are apart by themselves
-            is_chosen = choice is not None and len(choice.candidates) > 0
-            if is_chosen:
+            if choice is not None and len(choice.candidates) > 0:
                 is_sure = choice.is_strong
             else:
                 is_sure = tone in ("good", "unknown")
