@@ -106,7 +106,7 @@ def collect_results(
     rows, n_rows = _look_up_rows(data, clusters, ending), data.rows.n_rows
     later: dict[str, Any] = {"_tree": ending.tree} if callable(ending.tree) else {}
     has_all = len(kept.rows) == n_rows
-    if settings.takes_k:
+    if settings.family.takes_k:
         keeps_all = has_all and first_level.leaves.batch_sizes.tolist() == [n_rows]
     else:
         keeps_all = n_rows <= KEPT_ROWS and (has_all or type(data) is InMemory)

@@ -117,7 +117,7 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     join_landmarks(merged, models, exemplars_only=exemplars_only)
     transition = join_summaries(merged, models, summaries)
     n_wanted = count_wanted(models)
-    if (order[1:] < order[:-1]).any() or n_wanted != Settings.of(merged).goal.n_clusters:
+    if (order[1:] < order[:-1]).any() or n_wanted != Settings.of(merged).family.n_clusters:
         # clusters are found in another order than that of the rows, or more than at the fit; then
         # they go on in this
         ordered = copy(merged)
@@ -144,8 +144,7 @@ def depends_on_order(model: Model) -> bool:
     """Return whether the clusters of a model depend on the order of its rows, by which random
     numbers are drawn.
     """
-    goal = Settings.of(model).goal
-    return Kind.of(model, None).takes_k or goal.n_clusters is not None or goal.is_chosen
+    return Kind.of(model, None).takes_k or Settings.of(model).family.clusters_last
 
 
 def count_wanted(models: Sequence[Any]) -> int | None:
@@ -154,7 +153,7 @@ def count_wanted(models: Sequence[Any]) -> int | None:
 
     None if the number is chosen, or found by the base method.
     """
-    given: int | None = Settings.of(models[0]).goal.n_clusters
+    given: int | None = Settings.of(models[0]).family.n_clusters
     if given is None or len(models) == 1:
         return given
     return max(given, *(int(model.n_clusters_) for model in models))

@@ -24,8 +24,9 @@ from cohirf.data.first_level import FirstLevel
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once
 from cohirf.fitting import Fit, fit_data
+from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.results import Clusters, KeptRows, attributes_by_cluster
-from cohirf.fitting.settings import Settings, Settled, make_contraction
+from cohirf.fitting.settings import Settings, Settled
 from cohirf.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.model import Model, base_method_of, set_state, state_of

@@ -124,12 +124,8 @@ def goes_on(model: Model, before: Summary) -> bool:
     Those of a density-based method without ``n_clusters``, and of the paper's algorithm, are what
     the levels find.
     """
-    goal = Settings.of(model).goal
-    return (
-        before.is_settled
-        and model.n_clusters_ > 0
-        and (goal.n_clusters is not None or goal.is_chosen)
-    )
+    clusters_last = Settings.of(model).family.clusters_last
+    return before.is_settled and model.n_clusters_ > 0 and clusters_last
 
 
 def find_anew(model: Model) -> dict[str, Any]:
