@@ -38,7 +38,7 @@ from unittest.mock import patch
 
 import numpy as np
 from examples.synthetic import make_shapes
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import (
@@ -57,24 +57,18 @@ from benchmarks.quality.answers import base_method
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.app.explain.diagnose import (
-    calinski_harabasz,
+    ALONE,
+    EITHER,
+    RULE,
+    UNKNOWN,
+    Comparison,
+    Rule,
     diagnose_model,
     finds_number,
-    is_one_run,
     rival_of,
     separate_noise,
 )
 from cohirf.app.explain.study import DiagnosisSample, draw_diagnosed
-from cohirf.app.explain.verdict import (
-    ALONE,
-    EITHER,
-    LOST,
-    SAME,
-    UNKNOWN,
-    WHOLE,
-    WORSE_SILHOUETTE,
-    is_lost,
-)
 from cohirf.beyond.local_batches import LARGEST_BATCH
 
 # At most so many rows of a data set. With more than 1,000, diagnose() looks at some of them.
@@ -126,14 +120,14 @@ def judge(model: CoHiRF, X: np.ndarray, y: np.ndarray) -> Figures:
     the same rows.
     """
     diagnosis = diagnose_model(model.fit(X))
-    if is_one_run(model, int((model.labels_ < 0).sum())):
+    if diagnosis.facts.same_as_base == "one run":
         return {"said": ONE_RUN}
     found = diagnosis.comparison
     rival = rival_of(model)
     sample = draw_diagnosed(model, keeps_density=finds_number(rival))
     rows, runs = run_alone(rival, sample, X)
     ours = model.labels_[rows]
-    dispersions = [calinski_harabasz(X[rows], labels) for labels in (ours, runs[0])]
+    dispersions = [measure_dispersion(X[rows], labels) for labels in (ours, runs[0])]
     return {
         "said": diagnosis.recommendation,
         "kind": model.diagnostics_[0].kind,
@@ -148,6 +142,14 @@ def judge(model: CoHiRF, X: np.ndarray, y: np.ndarray) -> Figures:
             [None if value is None else float(np.log(value)) for value in dispersions]
         ),
     }
+
+
+def measure_dispersion(X: np.ndarray, labels: np.ndarray) -> float | None:
+    """Return the Calinski-Harabasz score of the rows that are not noise; None if undefined."""
+    kept = np.flatnonzero(labels >= 0)
+    if not 1 < len(np.unique(labels[kept])) < len(kept):
+        return None
+    return float(calinski_harabasz_score(X[kept], labels[kept]))
 
 
 def run_alone(
@@ -260,7 +262,7 @@ def print_whole(cases: list[tuple[str, str, Figures]]) -> None:
             f"({', '.join(dict.fromkeys(name for name, *_ in of_kind))})"
         )
         print(f"  adjusted Rand index with the base method on all rows: {matches}")
-    print_statements([case for case in cases if case[-1].get("kind") in WHOLE])
+    print_statements([case for case in cases if case[-1].get("kind") in ("exact", "spanning")])
 
 
 def print_left_out(cases: list[tuple[str, str, Figures]]) -> None:
@@ -268,7 +270,7 @@ def print_left_out(cases: list[tuple[str, str, Figures]]) -> None:
     # the thresholds have no effect on local batches
     others = [case for case in cases if case[-1].get("kind") != "local"]
     differing = [
-        case for case in others if case[-1]["same"] is not None and case[-1]["same"] < SAME
+        case for case in others if case[-1]["same"] is not None and case[-1]["same"] < RULE.same
     ]
     for title, judged in (("not judged by diagnose()", False), ("judged", True)):
         of_title = [
@@ -301,14 +303,14 @@ def print_thresholds(differing: list[tuple[str, Figures]]) -> None:
     fixed = [
         is_right(ALONE, figures)
         for _, figures in differing
-        if says_alone(figures, LOST, WORSE_SILHOUETTE)
+        if says_alone(figures, RULE.lost, RULE.worse_silhouette)
     ]
     print(
         f"If 'alone' were always said, {always:.0%} were right; with the thresholds, {sum(fixed)} "
         f"of {len(fixed)}."
     )
     print(
-        f"Thresholds chosen without the data set that is judged ({LOST}, {WORSE_SILHOUETTE} in "
+        f"Thresholds chosen without the data set that is judged ({RULE.lost}, {RULE.worse_silhouette} in "
         f"diagnose(), here {sorted(set(chosen))}): right in {right} of {len(said)} "
         f"({right / max(len(said), 1):.0%}), and the base method is better in {better} of these."
     )
@@ -316,7 +318,8 @@ def print_thresholds(differing: list[tuple[str, Figures]]) -> None:
 
 def says_alone(figures: Figures, lost: float, worse: float) -> bool:
     ours, alone = figures["silhouettes"]
-    return is_lost(figures["gap"], (ours, alone), lost, worse)
+    found = Comparison("", silhouette=(ours, alone), agreement=figures["gap"], reproducibility=0.0)
+    return found.has_lost(Rule(lost=lost, worse_silhouette=worse))
 
 
 def print_signs(cases: list[tuple[str, str, Figures]]) -> None:
@@ -328,7 +331,9 @@ def print_signs(cases: list[tuple[str, str, Figures]]) -> None:
         "Calinski-Harabasz": lambda figures: figures["calinski_harabasz"],
     }
     differing = [
-        figures for *_, figures in cases if figures["same"] is not None and figures["same"] < SAME
+        figures
+        for *_, figures in cases
+        if figures["same"] is not None and figures["same"] < RULE.same
     ]
     for name, measure in signs.items():
         known = [

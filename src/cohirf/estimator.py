@@ -19,11 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
 from cohirf.algorithm.levels import LevelRecord
-from cohirf.app.explain.methods import DescribedClusters
 from cohirf.choice import Choice
 from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
 from cohirf.degrees.degrees import density_of
 from cohirf.degrees.methods import DegreesMixin
+from cohirf.described import DescribedClusters
 from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
 from cohirf.hierarchy import FusionHierarchy

@@ -16,16 +16,15 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.app.explain.words import percent
 from cohirf.data import Data
 from cohirf.data.open_data import open_training_data
 from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.engines.dask import is_dask
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
-from cohirf.sources.source import count_of
 from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import Step, call_cluster, positions_of
 from cohirf.updating.arrivals import count_born
+from cohirf.wording import count_of, percent
 
 OUTSIDE = 0.99  # rows are outside if they score above this quantile of the rows of the model
 SMALLEST_OUTSIDE = 0.03  # share of rows outside that matters

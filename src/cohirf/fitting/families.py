@@ -173,6 +173,11 @@ class Family:
         return True
 
     @property
+    def keeps_noise(self) -> bool:
+        """Whether clusters of one row are wanted, because the base method calls rows noise."""
+        return False
+
+    @property
     def clusters_last(self) -> bool:
         """Whether the clusters go on in an update, whatever the levels find."""
         return self.n_sought is not None
@@ -362,6 +367,11 @@ class AsPublished(Family):
     def labels_noise(self) -> bool:
         """Whether rows that the base method calls noise in the end are in no cluster."""
         return False
+
+    @property
+    def keeps_noise(self) -> bool:
+        """Whether clusters of one row are wanted, because the base method calls rows noise."""
+        return not self.takes_k
 
     def least_size(self, min_cluster_size: int) -> float:
         """Return the smallest weight of a cluster."""

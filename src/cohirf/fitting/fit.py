@@ -24,7 +24,6 @@ from cohirf.algorithm.levels import (
     contract_levels,
 )
 from cohirf.algorithm.randomness import root_entropy
-from cohirf.app.explain.verdict import CRUMB
 from cohirf.beyond.choose_merge import SampledRows, explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
 from cohirf.beyond.local_batches import fuse_leaves
@@ -43,6 +42,7 @@ from cohirf.fitting.locality import LocalPlan, LocalRows, refuse_pipeline
 from cohirf.fitting.merging import choose_first
 from cohirf.fitting.results import collect_results
 from cohirf.fitting.settings import Settings, Settled
+from cohirf.problems import find_problem
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import Engine, Population, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage
@@ -312,12 +312,10 @@ class Fit:
         """Warn if the clusters, of which each has so many rows, are useless, unless a warning has
         said why.
         """
-        n_noise = self.n_rows - int(sizes.sum())
-        if self.warned or (n_noise == 0 and (sizes > CRUMB).all()):
-            return
-        problem = self.settings.find_problem(sizes, n_noise)
-        if problem is not None:
-            self._warn(problem.reason)
+        keeps_noise = self.settings.family.keeps_noise
+        problem = find_problem(sizes, self.n_rows - int(sizes.sum()), keeps_noise=keeps_noise)
+        if problem is not None and not self.warned:
+            self._warn(problem.describe(self.settings.remedies))
 
     def _warn(self, message: str, category: type[Warning] = ConvergenceWarning) -> None:
         self.warned.append(message)
@@ -326,7 +324,7 @@ class Fit:
     def _explain_too_few(self, n_found: int) -> str:
         n_clusters = self.settings.family.n_clusters
         if n_found == 0:
-            ways = self.settings.ways_to_less_noise()
+            ways = self.settings.remedies.to_less_noise()
             return (
                 f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: {ways}."
             )

@@ -32,13 +32,12 @@ from cohirf.algorithm.consensus import (
 )
 from cohirf.algorithm.contract_batch import ChooseMedoids
 from cohirf.algorithm.randomness import Entropy
-from cohirf.app.explain.verdict import Finding, find_problem, ways_to_less_noise
 from cohirf.beyond.majority import majority_consensus
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.families import Family, choose_family
 from cohirf.planning.memory import read_memory_limit
-from cohirf.rows.grouping import IntArray
-from cohirf.summary.model import Model
+from cohirf.problems import Remedies
+from cohirf.summary.model import Model, remedies_for
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -81,9 +80,7 @@ class Settings:
     verbose: bool  # whether progress is shown
     # describes the parameters, and facts about the data, for a checkpoint
     describe: Callable[..., dict[str, str]]
-    # What is wrong with clusters of the given sizes, and what to change, in words of the parameters
-    find_problem: Callable[[IntArray, int], Finding | None]
-    ways_to_less_noise: Callable[[], str]
+    remedies: Remedies  # what to change if the clusters are useless
 
     @classmethod
     def of(cls, model: Model) -> Settings:
@@ -129,8 +126,7 @@ class Settings:
             device=model.device,
             verbose=bool(model.verbose),
             describe=partial(describe_fit, model, metric=model.metric),
-            find_problem=partial(find_problem, model),
-            ways_to_less_noise=partial(ways_to_less_noise, model),
+            remedies=remedies_for(model),
         )
 
     @property

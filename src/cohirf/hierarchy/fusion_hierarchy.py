@@ -16,7 +16,7 @@ from cohirf.hierarchy import export, outline
 from cohirf.hierarchy.balanced import draw_balanced
 from cohirf.hierarchy.export import VECTOR_NAMES
 from cohirf.rows.grouping import FloatArray, IntArray, count_by_label, row_blocks
-from cohirf.sources.source import count_of
+from cohirf.wording import count_of
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from cohirf.beyond.merge_tree import MergeTree, last_clusters
 from cohirf.hierarchy.export import to_linkage
 from cohirf.rows.grouping import IntArray
-from cohirf.sources.source import count_of
+from cohirf.wording import count_of
 
 if TYPE_CHECKING:
     from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy

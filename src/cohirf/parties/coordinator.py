@@ -24,9 +24,9 @@ from cohirf.beyond.votes import VotedCodes, group_by_votes
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.parties.party import NOT_HELD, Party, PartyError, Request
 from cohirf.rows.grouping import IntArray, best_by_label, sum_by_label
-from cohirf.sources.source import number_repeated
 from cohirf.voting import consensus as vote
 from cohirf.voting import read_consensus
+from cohirf.wording import number_repeated
 
 RANK_TIE = 1e-9  # of mean ranks, which are shares of a cluster
 

@@ -19,9 +19,10 @@ from typing import IO, Any
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.files import FileStamp
-from cohirf.sources.source import ColumnChoice, choose_names, count_of, number_repeated, refuse_type
+from cohirf.sources.source import ColumnChoice, choose_names, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 from cohirf.store.files import TemporaryFile, one_line
+from cohirf.wording import count_of, number_repeated
 
 CSV_BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"

@@ -12,7 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from scipy import sparse
 from cohirf.error_contexts import replacing_errors
 from cohirf.rows.grouping import IntArray
 from cohirf.validation import find_fault
+from cohirf.wording import listed
 
 PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
 FINGERPRINT_SAMPLES = 16
@@ -441,20 +442,6 @@ def choose_names(source: str, available: Sequence[str], columns: ColumnChoice) -
     return chosen
 
 
-def number_repeated(names: Sequence[str]) -> list[str]:
-    """Return the names, with a number behind those that occur again."""
-    given = set(names)
-    used = dict[str, None]()
-    for name in names:
-        numbered = (f"{name} ({number})" for number in count(2))
-        if name not in used:
-            unique = name
-        else:
-            unique = next(one for one in numbered if one not in used and one not in given)
-        used[unique] = None
-    return list(used)
-
-
 def refuse_type(source: str, column: Any, stored: Any, hint: str = "") -> NotNumbersError:
     """Return the error for a column that is not numeric."""
     message = (
@@ -480,16 +467,3 @@ def _as_list(columns: Any, available: Sequence[Any]) -> list[Any]:
             "once."
         )
     return list(columns)
-
-
-def count_of(count: int, noun: str) -> str:
-    """Return a count with its noun in the singular or plural."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def listed(names: Sequence[Any], most: int = 8) -> str:
-    """Return the first names as text, for error messages."""
-    text = ", ".join(repr(name) for name in names[:most])
-    if len(names) <= most:
-        return text
-    return f"{text} and {len(names) - most:,} more"

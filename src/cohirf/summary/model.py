@@ -18,6 +18,7 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks
+from cohirf.problems import Remedies
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.rows import RowResults
@@ -127,3 +128,14 @@ def base_method_of(model: Model) -> Any:
     """
     methods = [KMeans() if method is None else method for method in validation.list_methods(model)]
     return next((method for method in methods if BaseMethod.of(method).told is None), methods[0])
+
+
+def remedies_for(model: Model) -> Remedies:
+    """Return which parameters of a model to change, if its clusters are useless."""
+    return Remedies.of(
+        BaseMethod.of(base_method_of(model)).clusterer,
+        model.batch_size,
+        min_cluster_size=model.min_cluster_size,
+        may_have_fewer_views=validation.count_views(model.views) > 1
+        and model.consensus == "strict",
+    )

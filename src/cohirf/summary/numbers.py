@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray
-from cohirf.sources.source import count_of
+from cohirf.wording import count_of
 
 MOST_SHOWN = 8  # numbers in one line of the text
 MAX_STEPS = 200  # of a history; older ones leave

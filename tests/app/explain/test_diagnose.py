@@ -1,6 +1,7 @@
 """diagnose: from a fitted model to figures and words."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, MiniBatchKM
 from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 
@@ -17,16 +18,18 @@ import cohirf
 from cohirf import CoHiRF, ThinBatchesWarning, open_source
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.app.explain.diagnose import (
-    RIVAL_STARTS,
+    RULE,
+    Comparison,
     agreement_with_classes,
-    calinski_harabasz,
     compare_with_base,
     finds_number,
+    judge,
+    judge_neighbours,
     rival_of,
     separate_noise,
 )
 from cohirf.app.explain.study import DIAGNOSED, DiagnosisSample, SampleDistances, draw_diagnosed
-from cohirf.app.explain.verdict import LOST, WORSE_SILHOUETTE
+from cohirf.summary.facts import FitFacts
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -44,30 +47,20 @@ def test_silhouette_of_one_cluster_single_rows_or_noise_is_not_defined(blobs, la
     assert SampleDistances.of(blobs[0]).silhouette(labels) is None
 
 
-def test_neighbours_are_together_in_separated_clusters_and_by_chance_in_random_ones(blobs):
-    X, y = blobs
-    distances = SampleDistances.of(X)
-    assert distances.neighbours_together(y) == 1
-    shuffled = np.random.default_rng(0).permutation(y)
-    assert distances.neighbours_together(shuffled) == pytest.approx(0.25, abs=0.1)
+def test_the_cut_is_that_of_the_graph_of_the_fit_or_of_stored_rows(blobs):
+    X = blobs[0]
+    compared = CoHiRF(n_clusters=4, random_state=0).fit(X)
+    assert FitFacts.of(compared).cut == compared.choice_.cut
+    separated = CoHiRF(AgglomerativeClustering(4)).fit(X)
+    assert FitFacts.of(separated).cut == pytest.approx(0, abs=0.01)
+    split = CoHiRF(AgglomerativeClustering(100)).fit(X)
+    assert FitFacts.of(split).cut > 0.3
 
 
-def test_of_equally_near_neighbours_one_in_the_same_cluster_is_enough():
-    distances = SampleDistances.of(np.zeros((4, 2)))
-    assert distances.neighbours_together(np.array([0, 0, 1, 1])) == 1
-
-
-def test_a_row_has_no_neighbours_where_all_others_are_noise(blobs):
-    labels = np.full(300, -1)
-    labels[0] = 0
-    assert SampleDistances.of(blobs[0]).neighbours_together(labels) is None
-
-
-def test_calinski_harabasz_is_that_of_scikit_learn(blobs):
-    X, y = blobs
-    assert calinski_harabasz(X, y) == calinski_harabasz_score(X, y)
-    assert calinski_harabasz(X, np.zeros(300, dtype=int)) is None
-    assert calinski_harabasz(sparse.csr_array(X), y) is None
+def test_without_clustered_rows_the_cut_is_not_known():
+    with pytest.warns(UserWarning, match="All of the rows are noise"):
+        model = CoHiRF(DBSCAN(eps=1e-9)).fit(DIGITS[:50])
+    assert np.isnan(FitFacts.of(model).cut)
 
 
 def test_agreement_is_the_adjusted_rand_index(blobs):
@@ -90,9 +83,7 @@ class Complaining(KMeans):
 def compare(method, X, labels, classes=None, compared=None):
     compared = np.arange(len(X)) if compared is None else compared
     sample = DiagnosisSample(np.arange(len(X)), X, compared, is_part=False, has_density=True)
-    return compare_with_base(
-        BaseMethod.of(method), sample, SampleDistances.of(X[compared]), labels, classes
-    )
+    return compare_with_base(BaseMethod.of(method), sample, labels, classes)
 
 
 def test_both_are_scored_on_the_same_rows(blobs):
@@ -149,7 +140,7 @@ def test_each_row_of_noise_gets_a_label_of_its_own():
 def test_k_means_has_ten_starts_and_the_number_of_clusters_of_the_model(blobs):
     X = blobs[0][:100]
     told = rival_of(CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X))
-    assert (told.n_told, told.clusterer.n_init) == (4, RIVAL_STARTS)
+    assert (told.n_told, told.clusterer.n_init) == (4, RULE.rival_starts)
     asked = rival_of(
         CoHiRF(make_pipeline(PCA(2), KMeans(7, n_init=20)), n_clusters=4, random_state=0).fit(X)
     )
@@ -204,8 +195,8 @@ def test_the_defaults_around_k_means_are_not_judged_where_they_differ_from_it(ki
     X, _ = make_moons(600, noise=0.05, random_state=0)
     diagnosis = CoHiRF(kind(2), random_state=0).fit(X).diagnose()
     found = diagnosis.comparison
-    assert found.agreement < found.reproducibility - LOST
-    assert found.silhouette[0] < found.silhouette[1] - WORSE_SILHOUETTE
+    assert found.agreement < found.reproducibility - RULE.lost
+    assert found.silhouette[0] < found.silhouette[1] - RULE.worse_silhouette
     assert diagnosis.recommendation == "unknown"
 
 
@@ -311,10 +302,7 @@ def test_batches_of_a_density_method_are_not_judged_by_rows_that_are_thinner_tha
     options = {"batch_size": 4000, "batches": "random", "min_cluster_size": 5}
     diagnosis = CoHiRF(DBSCAN(eps=0.5), **options, random_state=0).fit(X).diagnose()
     assert diagnosis.recommendation == "unknown"
-    assert (
-        "a sample of 1,000 of 12,000 rows is thinner than the data. So are random batches"
-        in diagnosis.line
-    )
+    assert "a sample of 1,000 of 12,000 rows is thinner than the data" in diagnosis.line
 
 
 # of K-Means, about equal rows
@@ -347,3 +335,137 @@ def test_a_small_fit_with_rows_of_weight_0_is_compared_with_its_base_method():
     assert "Not measured" not in str(
         CoHiRF(random_state=0).fit(X, sample_weight=weights).diagnose()
     )
+
+
+ALIKE = Comparison(
+    "KMeans",
+    1000,
+    "",
+    (4, 4),
+    (0.0, 0.0),
+    (0.6, 0.6),
+    same=0.97,
+    agreement=0.8,
+    reproducibility=0.8,
+)
+DIFFERENT = replace(ALIKE, same=0.6, silhouette=(0.5, 0.6))
+LOST = replace(DIFFERENT, agreement=0.3)
+FACTS = FitFacts(None, 0.03, "", "all", 1, as_published=False)
+WARD = BaseMethod.of(AgglomerativeClustering(4))
+DENSITY = BaseMethod.of(DBSCAN())
+
+
+def recommend(facts, found, rival=WARD):
+    return judge(facts, found, rival)[0]
+
+
+def test_the_same_clusters_are_a_tie():
+    said, line, finding = judge(FACTS, ALIKE, WARD)
+    assert (said, finding.answer) == ("either", "It finds the same clusters.")
+    assert line.startswith("Trust these clusters as you would trust KMeans: it finds the same ones")
+
+
+@pytest.mark.parametrize(
+    ("agreement", "silhouette", "said"),
+    [
+        (0.6, (0.5, 0.6), "use the base method alone"),
+        (0.6, (None, 0.6), "use the base method alone"),
+        (0.6, (0.5, None), "unknown"),
+        (0.7, (0.5, 0.6), "unknown"),
+        (0.6, (0.59, 0.6), "unknown"),
+        (0.6, (0.7, 0.6), "unknown"),
+        (1.0, (0.7, 0.6), "unknown"),
+    ],
+)
+def test_the_base_is_better_if_the_fit_agrees_less_with_its_runs_and_has_a_lower_silhouette(
+    agreement, silhouette, said
+):
+    found = replace(DIFFERENT, agreement=agreement, silhouette=silhouette)
+    assert recommend(FACTS, found) == said
+
+
+def test_around_k_means_only_the_published_algorithm_is_judged():
+    k_means = BaseMethod.of(KMeans(4))
+    assert recommend(FACTS, LOST, k_means) == "unknown"
+    assert (
+        recommend(replace(FACTS, as_published=True), LOST, k_means) == "use the base method alone"
+    )
+    assert recommend(FACTS, ALIKE, k_means) == "either"
+
+
+@pytest.mark.parametrize(("noise", "said"), [(0.3, "use the base method alone"), (0.1, "unknown")])
+def test_a_density_method_is_better_if_the_fit_has_more_noise(noise, said):
+    found = replace(DIFFERENT, base="DBSCAN", n_clusters=(72, 1), noise=(noise, 0.01), same=0.0)
+    assert recommend(FACTS, found) == "unknown"
+    assert recommend(FACTS, found, DENSITY) == said
+    assert (
+        f"finds 1 cluster where the fit has 72, and 1% noise where the fit has {noise:.0%}."
+        in found.describe()
+    )
+
+
+def test_local_batches_are_judged_by_noise_alone():
+    local = replace(FACTS, kind="local", n_batches=7)
+    assert recommend(local, LOST, DENSITY) == "unknown"
+    assert recommend(local, replace(LOST, noise=(0.3, 0.1)), DENSITY) == "use the base method alone"
+
+
+def test_a_fit_that_lost_clusters_is_not_trusted_and_the_line_says_what_to_use():
+    facts = replace(FACTS, as_published=True, n_batches=8, kind="random")
+    _, line, finding = judge(facts, LOST, WARD)
+    assert finding.answer == "Probably."
+    assert line == (
+        "Do not trust these clusters: the fit has lost clusters that KMeans finds in 1,000 rows "
+        "(adjusted Rand index 0.60). Use the defaults of CoHiRF, or larger batches, or "
+        "AgglomerativeClustering alone, if it can run on all rows."
+    )
+
+
+def test_clusters_that_differ_without_a_loss_are_not_judged():
+    _, line, finding = judge(FACTS, DIFFERENT, WARD)
+    assert (finding.answer, finding.tone) == ("Not known.", "unknown")
+    assert "nothing in the data tells which of the two is better" in finding.reason
+    assert "is not known: in 1,000 rows it finds other clusters" in line
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("one run", "one run of DBSCAN on all rows"),
+        ("exact", "find the clusters of DBSCAN"),
+        ("spanning", "spanning tree"),
+    ],
+)
+def test_clusters_that_are_those_of_the_base_method_are_a_tie_whatever_a_sample_shows(reason, said):
+    facts = replace(FACTS, same_as_base=reason)
+    recommendation, line, finding = judge(facts, Comparison("DBSCAN", reason="not run"), DENSITY)
+    assert (recommendation, finding.tone) == ("either", "good")
+    assert said in line
+
+
+def test_without_a_comparison_the_reason_is_given():
+    said, line, finding = judge(FACTS, Comparison("DBSCAN", reason="It was not run."), DENSITY)
+    assert (said, finding.reason) == ("unknown", "It was not run.")
+    assert line == "Whether DBSCAN alone would do better is not known: It was not run."
+
+
+def test_useless_clusters_come_first():
+    model = CoHiRF(DBSCAN(eps=1e-9, min_samples=1))
+    with pytest.warns(UserWarning, match="Nothing fused"):
+        diagnosis = model.fit(DIGITS[:50]).diagnose()
+    assert diagnosis.findings[0].answer == "Nothing fused."
+    assert diagnosis.line.startswith("Do not trust these clusters: nothing fused: each of the 50")
+
+
+@pytest.mark.parametrize(
+    ("cut", "answer", "tone"),
+    [
+        (0.03, "Yes.", "good"),
+        (0.2, "Mostly.", "fair"),
+        (0.5, "Hardly.", "poor"),
+        (np.nan, "Not measured.", "unknown"),
+    ],
+)
+def test_neighbours_should_be_in_the_same_cluster(cut, answer, tone):
+    finding = judge_neighbours(cut)
+    assert (finding.answer, finding.tone) == (answer, tone)

@@ -10,7 +10,6 @@ from cohirf.app.explain.words import (
     MAX_TEXT,
     clean,
     name_clusters,
-    percent,
     plain_name,
     say_level,
     say_number,
@@ -18,7 +17,7 @@ from cohirf.app.explain.words import (
     shorten,
     split_number,
 )
-from cohirf.sources.source import count_of
+from cohirf.wording import count_of, percent
 
 
 def test_text_of_any_length_fits_a_line():

@@ -29,9 +29,9 @@ from cohirf.app.preparation.data import find_column
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
-from cohirf.sources.source import count_of
 from cohirf.store.files import replacing
 from cohirf.store.models import load_about
+from cohirf.wording import count_of
 
 TREE_FILES = (".txt", ".nwk", ".json", ".graphml", ".csv", ".npy")
 

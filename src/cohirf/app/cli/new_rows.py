@@ -31,12 +31,13 @@ from cohirf.app.cli.summary import agreement, agreement_rows, describe_sizes, si
 from cohirf.app.preparation import Preparation, Prepared
 from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
-from cohirf.sources.source import NoRowsError, listed
+from cohirf.sources.source import NoRowsError
 from cohirf.store.files import CONTENT_ERRORS, one_line, shown
 from cohirf.store.models import is_model, load, load_about, save_model
 from cohirf.summary.numbers import Changes
 from cohirf.updating.merge import find_largest, in_other_units
 from cohirf.updating.merge import merge as merge_models
+from cohirf.wording import listed
 
 # exit statuses of cohirf drift, which its help lists
 DRIFTED = 3

@@ -18,8 +18,9 @@ from cohirf.app.preparation import Data, prepare
 from cohirf.app.preparation.data import find_column
 from cohirf.parties import Party, run_folder
 from cohirf.parties import join as take_part
-from cohirf.sources.source import NotNumbersError, count_of
+from cohirf.sources.source import NotNumbersError
 from cohirf.voting import consensus as agree
+from cohirf.wording import count_of
 
 
 def consensus(

@@ -17,8 +17,8 @@ The files, in the order in which they build on each other:
 - words, table: text, phrases and names; rows of any table as numbers
 - effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
 - study: a model with the rows that explain it, and the sampler
-- rows, diagnose, describe, methods: rows that fit badly, the base method alone, clusters and
-  branches in words
+- rows, diagnose, describe, tables: rows that fit badly, the base method alone, clusters and
+  branches in words and in tables
 - cuts, columns, cards, map, script, page, report: the HTML page; topics: that of texts
 """
 
@@ -37,12 +37,11 @@ if TYPE_CHECKING:
         name_tree,
         write_tree,
     )
-    from cohirf.app.explain.diagnose import Diagnosis
+    from cohirf.app.explain.diagnose import Diagnosis, Finding
     from cohirf.app.explain.effects import Trait
     from cohirf.app.explain.report import write_report
     from cohirf.app.explain.rows import BadlyFitting
     from cohirf.app.explain.topics import Topic, Topics, name_topics
-    from cohirf.app.explain.verdict import Finding
 
 __all__ = [
     "BadlyFitting",
@@ -79,7 +78,7 @@ _PLACES = {
     "Topic": "cohirf.app.explain.topics",
     "Topics": "cohirf.app.explain.topics",
     "name_topics": "cohirf.app.explain.topics",
-    "Finding": "cohirf.app.explain.verdict",
+    "Finding": "cohirf.app.explain.diagnose",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _PLACES)

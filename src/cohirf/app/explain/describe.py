@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.app.explain.diagnose import Diagnosis
+from cohirf.app.explain.diagnose import ALONE, EITHER, Diagnosis
 from cohirf.app.explain.effects import (
     ALIKE,
     Trait,
@@ -36,15 +36,7 @@ from cohirf.app.explain.study import (
     make_study,
 )
 from cohirf.app.explain.table import read_table
-from cohirf.app.explain.verdict import ALONE, EITHER, ways_to_less_noise
-from cohirf.app.explain.words import (
-    NEARLY_ALL,
-    is_true,
-    join_words,
-    name_clusters,
-    percent,
-    uncapitalised,
-)
+from cohirf.app.explain.words import NEARLY_ALL, is_true, join_words, name_clusters, uncapitalised
 from cohirf.app.preparation.decide import GIVEN_BACK, NAMED
 from cohirf.choice import Choice
 from cohirf.hierarchy.export import to_frame
@@ -57,9 +49,9 @@ from cohirf.hierarchy.outline import (
     write_branches,
 )
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
-from cohirf.sources.source import count_of, number_repeated
-from cohirf.summary.model import Model
+from cohirf.summary.model import Model, remedies_for
 from cohirf.summary.numbers import cluster_positions
+from cohirf.wording import count_of, number_repeated, percent
 
 N_SHOWN = 3  # traits in the table
 BRANCH_TRAITS = 2  # in the name of a branch
@@ -596,7 +588,7 @@ def make_headline(
     n_rows = description.n_rows
     choice = description.model.choice_
     if n_clusters == 0:
-        remedy = f"To find some, {ways_to_less_noise(description.model)}."
+        remedy = f"To find some, {remedies_for(description.model).to_less_noise()}."
         if n_rows == 1:
             noise = "the only row is noise"
         else:
@@ -773,9 +765,9 @@ def say_trust(
 ) -> tuple[str, str]:
     """Return what to do with the clusters, and whether this is good news."""
     base = diagnosis.comparison.base
-    problem = diagnosis.findings[0] if len(diagnosis.findings) > 2 else None
-    if problem is not None and problem.tone == "poor":
-        return f"Do not use them: {uncapitalised(problem.reason)}", "poor"
+    problem = diagnosis.facts.problem
+    if problem is not None and problem.spoils_all:
+        return f"Do not use them: {uncapitalised(diagnosis.findings[0].reason)}", "poor"
     if diagnosis.recommendation == ALONE:
         lost = f"{base} alone finds other clusters, and finds them again in part of the rows"
         return f"Do not trust them: {lost}. Use {base} alone, if it can run on all rows.", "poor"

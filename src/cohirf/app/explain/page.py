@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.app.explain.words import percent, say_value
+from cohirf.app.explain.words import say_value
 from cohirf.app.plotting.canvas import (
     HUES,
     NOISE,
@@ -32,7 +32,7 @@ from cohirf.app.plotting.canvas import (
     to_rgb,
 )
 from cohirf.optional import import_optional
-from cohirf.sources.source import count_of
+from cohirf.wording import count_of, percent
 
 if TYPE_CHECKING:
     from cohirf.app.explain.cuts import Cut

@@ -22,7 +22,7 @@ from cohirf.app.explain.cards import (
 from cohirf.app.explain.columns import Columns, Pictures, check_image_shape
 from cohirf.app.explain.cuts import colour_clusters, find_cuts, suggest_cut
 from cohirf.app.explain.describe import describe_sample, make_headline
-from cohirf.app.explain.diagnose import agreement_with_classes, calinski_harabasz, diagnose_model
+from cohirf.app.explain.diagnose import agreement_with_classes, diagnose_model
 from cohirf.app.explain.map import describe_merges, place_points, show_other_merges
 from cohirf.app.explain.page import pack_labels, pack_names, render, render_update
 from cohirf.app.explain.rows import find_badly_fitting
@@ -223,11 +223,8 @@ def summarize(
         "verdict": [asdict(finding) for finding in diagnosis.findings],
         "scores": {
             "silhouette": sample.distances.silhouette(scored),
-            "calinski_harabasz": calinski_harabasz(
-                sample.features[sample.drawn], positions[sample.rows[sample.drawn]]
-            ),
             "ari": agreement_with_classes(positions, classes),
-            "neighbours_together": sample.distances.neighbours_together(scored),
+            "cut": None if isnan(diagnosis.facts.cut) else diagnosis.facts.cut,
             "n_scored": len(scored),
             "comparison": comparison,
         },

@@ -381,22 +381,6 @@ class SampleDistances:
             self.distances if is_all else self.distances[np.ix_(kept, kept)], labels[kept]
         )
 
-    def neighbours_together(self, labels: IntArray) -> float | None:
-        """Return the share of rows whose nearest neighbour in the sample is in the same cluster,
-        without noise rows.
-
-        If a row has several nearest neighbours, as duplicated rows have, one in the same cluster is
-        enough.
-        """
-        kept = np.flatnonzero(labels >= 0)
-        if len(kept) < 2:
-            return None
-        distances = self.distances[np.ix_(kept, kept)].copy()
-        np.fill_diagonal(distances, np.inf)
-        is_nearest = distances <= distances.min(axis=1, keepdims=True)
-        together = labels[kept][:, None] == labels[kept]
-        return float((is_nearest & together).any(axis=1).mean())
-
 
 @dataclass(frozen=True)
 class Sample:

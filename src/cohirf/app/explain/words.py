@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cohirf.sources.source import number_repeated
+from cohirf.wording import number_repeated
 
 if TYPE_CHECKING:
     from cohirf.app.explain.effects import Trait
@@ -162,13 +162,6 @@ def say_value(value: float, kind: str = "number", name: str = "") -> str:
     if name.lower().split()[-1:] == ["year"] and FIRST_YEAR <= value <= LAST_YEAR:
         return f"{value:.0f}"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
-
-
-def percent(share: float) -> str:
-    """Return a share in percent; 0% and 100% only if they are exact."""
-    if 0 < share <= 0.005:
-        return "less than 1%"
-    return "more than 99%" if 0.995 < share < 1 else f"{share:.0%}"
 
 
 def join_words(words: Sequence[str]) -> str:

@@ -13,7 +13,6 @@ from cohirf.app.explain.describe import describe_sample
 from cohirf.app.explain.effects import measure_effects
 from cohirf.app.explain.study import draw_sample, make_study
 from cohirf.app.explain.table import Feature, Table
-from cohirf.app.explain.verdict import ways_to_less_noise
 from cohirf.app.explain.words import shorten
 from cohirf.app.plotting.canvas import (
     FAINT,
@@ -30,7 +29,7 @@ from cohirf.app.plotting.canvas import (
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.summary.model import Model
+from cohirf.summary.model import Model, remedies_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +100,7 @@ def plot_heatmap(
     fitted = check_plotted(model)
     require_labels_here(fitted)
     if fitted.n_clusters_ == 0:
-        remedy = ways_to_less_noise(fitted)
+        remedy = remedies_for(fitted).to_less_noise()
         raise ValueError(
             f"The model has no clusters to plot: every row is noise. To find some, {remedy}."
         )

@@ -32,7 +32,7 @@ from cohirf.app.plotting.canvas import (
 from cohirf.hierarchy.outline import has_merges, with_tree
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.sources.source import count_of
+from cohirf.wording import count_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -37,9 +37,10 @@ from cohirf.rows.metric_spaces import EARTH_KM
 from cohirf.sources import Source, open_source
 from cohirf.sources.csv import is_plain_number
 from cohirf.sources.open_source import open_table
-from cohirf.sources.source import NoRowsError, listed
+from cohirf.sources.source import NoRowsError
 from cohirf.sources.tables import ARROW_NUMBERS, ArrowTable, Table, TableSource
 from cohirf.store.files import TemporaryFile
+from cohirf.wording import listed
 
 DEGREES = 180 / math.pi  # of a radian
 # and the largest of them; 0 to 360 is as good as -180 to 180

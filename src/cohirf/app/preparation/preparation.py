@@ -28,7 +28,7 @@ from cohirf.app.preparation.kinds import (
     column_from_json,
 )
 from cohirf.sources import ScaledSource, Source
-from cohirf.sources.source import count_of, listed
+from cohirf.wording import count_of, listed
 
 FORMAT_VERSION = 3
 SCALINGS = ("standard", "minmax", "none")

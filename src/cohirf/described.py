@@ -1,20 +1,22 @@
-"""Methods of a fitted model that describe its clusters: summary, explain, diagnose."""
+"""Methods of a fitted model that the application carries out: summary, name_clusters, explain,
+diagnose, and the tree in notebooks.
+
+They are here for convenience, as ``DataFrame.plot`` is in pandas. This is the only module of the
+library that imports :mod:`cohirf.app`, and only when one of the methods is called.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from cohirf.app.explain.describe import describe_clusters, draw_model, remember_names, tabulate
-from cohirf.app.explain.diagnose import Diagnosis, diagnose_model
-from cohirf.app.explain.effects import measure_effects
-from cohirf.app.explain.study import check_study, draw_sample, make_study
-from cohirf.app.explain.table import Table
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.hierarchy.export import to_frame
 from cohirf.summary.model import Model
+
+if TYPE_CHECKING:
+    from cohirf.app.explain import Diagnosis
 
 
 class DescribedClusters:
@@ -62,8 +64,10 @@ class DescribedClusters:
         petal length (cm) 1.46 (others 4.91); petal width (cm) 0.246 (others 1.68); sepal length
         (cm) 5.01 (others 6.26)
         """
+        from cohirf.app.explain.tables import summarize_clusters
+
         require_labels_here(self)
-        return tabulate(describe_clusters(self, X, feature_names), "summary")
+        return summarize_clusters(self, X, feature_names)
 
     def name_clusters(
         self: Model,
@@ -112,6 +116,8 @@ class DescribedClusters:
           grown: 0 "short petal, narrow petal, short sepal" (25 rows); 1 "long petal, wide petal,
           long sepal" (50 rows)
         """
+        from cohirf.app.explain.describe import describe_clusters, remember_names
+
         require_labels_here(self)
         remember_names(self, describe_clusters(self, X, feature_names, preparation))
         return self.names_
@@ -120,6 +126,8 @@ class DescribedClusters:
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the
         tree.
         """
+        from cohirf.app.explain.describe import draw_model
+
         parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
         is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)  # type: ignore[attr-defined]  # of CoHiRF
         return parameters + (draw_model(cast("Model", self)) if is_here else "")
@@ -139,6 +147,8 @@ class DescribedClusters:
         diagnosis : Diagnosis
             Findings and figures; ``print`` shows them in words.
         """
+        from cohirf.app.explain.diagnose import diagnose_model
+
         require_labels_here(self)
         return diagnose_model(self)
 
@@ -161,41 +171,7 @@ class DescribedClusters:
             in standard deviations of all rows. ``views_agree`` is ``feature_agreement_``: how well
             the views that contained the feature agreed with the fusions.
         """
+        from cohirf.app.explain.tables import explain_cluster
+
         require_labels_here(self)
         return explain_cluster(self, cluster, X)
-
-
-def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
-    """Return a pandas table of the features that distinguish a final cluster, the strongest
-    first.
-    """
-    numbers = model.cluster_numbers_
-    if not isinstance(cluster, int | np.integer) or cluster not in numbers:
-        which = f"an int from 0 to {len(numbers) - 1}"
-        if len(numbers) and numbers[-1] >= len(numbers):
-            which = "a number from cluster_numbers_"
-        else:
-            which = which
-        if len(numbers):
-            reason = f"pass {which}."
-        else:
-            reason = "it has none, because every row is noise."
-        raise ValueError(f"cluster={cluster!r} is not a cluster of this model: {reason}")
-    if X is None:
-        study = make_study(model)
-    else:
-        study = check_study(model, X, None, None)
-    sample = draw_sample(study)
-    place = np.flatnonzero(numbers == cluster)
-    effects = measure_effects(
-        Table(sample.rows, sample.features, [], sample.weights), sample.labels, place
-    )
-    columns = {
-        "feature": study.feature_names,
-        "effect": effects.effect[0],
-        "mean": effects.mean[0],
-        "mean_elsewhere": effects.mean_elsewhere[0],
-        "views_agree": model.feature_agreement_,
-    }
-    strongest = np.argsort(-np.abs(effects.effect[0]), kind="stable")
-    return to_frame(columns, index="feature", user="explain").iloc[strongest]

@@ -1,0 +1,120 @@
+"""Facts about a fitted model by which its clusters are judged; the application says them in words.
+
+They come from what the model has: the graph that its merges were compared by, the records of its
+levels, and the rows that it stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cohirf import validation
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.beyond.cells import MAX_AXES
+from cohirf.beyond.neighbour_graph import NeighbourGraph
+from cohirf.problems import Problem, find_problem
+from cohirf.rows.grouping import IntArray, count_with_noise
+from cohirf.summary.model import Model, base_method_of, state_of
+from cohirf.summary.numbers import cluster_positions
+
+MOST_COMPARED = 1000  # stored rows whose neighbours are looked at, where the fit compared none
+
+
+@dataclass(frozen=True)
+class FitFacts:
+    """Facts about a fitted model.
+
+    Attributes
+    ----------
+    problem : Problem or None
+        What makes the clusters useless.
+    cut : float
+        Share of the near neighbours of a row that are in another cluster, as a mean over clusters:
+        that of the graph by which merges were compared, otherwise that of stored rows. NaN if
+        these are few.
+    same_as_base : {"", "one run", "exact", "spanning"}
+        Why the clusters are those of the base method on all rows, if they are: the fit is one run
+        of a deterministic method, or its local batches have the clusters of all rows.
+    kind : str
+        Kind of the first level, as in ``LevelRecord``; "local" unless its batches surely have the
+        clusters of all rows.
+    n_batches : int
+        Number of batches of the first level.
+    as_published : bool
+        Whether the model runs the algorithm of the paper.
+    """
+
+    problem: Problem | None
+    cut: float
+    same_as_base: str
+    kind: str
+    n_batches: int
+    as_published: bool
+
+    @classmethod
+    def of(cls, model: Model) -> FitFacts:
+        """Return the facts about a model."""
+        labels = cluster_positions(model)
+        n_noise, *sizes = count_with_noise(labels, model.n_clusters_).tolist()
+        kind = _find_kind(model, n_noise)
+        same_as_base = kind if kind in ("exact", "spanning") else ""
+        if _is_one_run(model, n_noise):
+            same_as_base = "one run"
+        as_published = model.n_clusters == "levels"
+        finds_number = BaseMethod.of(base_method_of(model)).told is None
+        return cls(
+            problem=find_problem(sizes, n_noise, keeps_noise=as_published and finds_number),
+            cut=measure_cut(model, labels),
+            same_as_base=same_as_base,
+            kind=kind,
+            n_batches=model.diagnostics_[0].n_batches,
+            as_published=as_published,
+        )
+
+
+def measure_cut(model: Model, labels: IntArray) -> float:
+    """Return the share of near neighbours in other clusters, given the cluster of each row."""
+    choice = model.choice_
+    if choice is not None and choice.is_compared and not model.history_:
+        return float(choice.cut)
+    stored = state_of(model).landmarks.in_space
+    of_stored = labels[state_of(model).landmark_rows]
+    # a model that was reduced to exemplars keeps fewer
+    is_sample = 2 * len(of_stored) > len(labels) or len(of_stored) >= MOST_COMPARED
+    some = np.flatnonzero(of_stored >= 0)
+    if len(some) < 2 or not is_sample:
+        return np.nan
+    some = some[:: -(-len(some) // MOST_COMPARED)]
+    graph = NeighbourGraph(stored.points[some].astype(np.float64))
+    return float(graph.cut_shares(of_stored[some][graph.first_row][None])[0])
+
+
+def _is_one_run(model: Model, n_noise: int) -> bool:
+    """Return whether the fit is one run of a deterministic base method on all rows, of which
+    nothing was merged.
+    """
+    first, *later = model.diagnostics_
+    is_whole = first.n_batches == 1 and first.rows_held_aside == 0 and not later
+    n_features = model.n_features_in_
+    views_differ = validation.count_view_features(model.max_features, n_features) < n_features
+    return bool(
+        is_whole
+        and not views_differ
+        and BaseMethod.of(base_method_of(model)).is_deterministic
+        and first.rows_out == model.n_clusters_ + n_noise
+    )
+
+
+def _find_kind(model: Model, n_noise: int) -> str:
+    first = model.diagnostics_[0]
+    last = model.diagnostics_[-1]
+    # not merged, nor left out
+    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
+    misses_edges = (
+        first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
+    )
+    if first.kind in ("exact", "spanning") and (misses_edges or not is_kept):
+        return "local"
+    return str(first.kind)
