@@ -116,11 +116,13 @@ class DescribedClusters:
           grown: 0 "short petal, narrow petal, short sepal" (25 rows); 1 "long petal, wide petal,
           long sepal" (50 rows)
         """
-        from cohirf.app.explain.describe import describe_clusters, remember_names
+        from cohirf.app.explain.describe import describe_clusters
 
         require_labels_here(self)
-        remember_names(self, describe_clusters(self, X, feature_names, preparation))
-        return self.names_
+        found = describe_clusters(self, X, feature_names, preparation).clusters
+        state = self._state.named({cluster.label: cluster.name for cluster in found})
+        self._become(self, state)
+        return state.names
 
     def _html_repr(self) -> str:
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the

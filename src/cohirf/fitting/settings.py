@@ -149,6 +149,13 @@ class Settings:
         """Whether any base method takes sample weights."""
         return any(each is None or each.weight_argument is not None for each in self.methods)
 
+    @property
+    def take_nan(self) -> bool:
+        """Whether all base methods support missing values, which the default does not."""
+        return all(
+            each is not None and validation.takes_nan(each.prototype) for each in self.methods
+        )
+
     def aiming_at(self, n_clusters: int) -> Settings:
         """Return the settings after the number of clusters was chosen."""
         return replace(self, family=self.family.aiming_at(n_clusters))

@@ -16,7 +16,7 @@ from cohirf.beyond.cells import MAX_AXES
 from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.problems import Problem, find_problem
 from cohirf.rows.grouping import IntArray, count_with_noise
-from cohirf.summary.model import Model, base_method_of, state_of
+from cohirf.summary.model import Model, base_method_of
 from cohirf.summary.numbers import cluster_positions
 
 MOST_COMPARED = 1000  # stored rows whose neighbours are looked at, where the fit compared none
@@ -79,8 +79,8 @@ def measure_cut(model: Model, labels: IntArray) -> float:
     choice = model.choice_
     if choice is not None and choice.is_compared and not model.history_:
         return float(choice.cut)
-    stored = state_of(model).landmarks.in_space
-    of_stored = labels[state_of(model).landmark_rows]
+    stored = model._state.landmarks.in_space
+    of_stored = labels[model.landmark_indices_]
     # a model that was reduced to exemplars keeps fewer
     is_sample = 2 * len(of_stored) > len(labels) or len(of_stored) >= MOST_COMPARED
     some = np.flatnonzero(of_stored >= 0)

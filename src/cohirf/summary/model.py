@@ -4,9 +4,6 @@ private state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,12 +14,10 @@ from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.landmarks import Landmarks
 from cohirf.problems import Remedies
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.numbers import Changes, Step
-from cohirf.summary.rows import RowResults
-from cohirf.summary.summary import Summary
+from cohirf.summary.state import FittedState
 
 
 class Model(Protocol):
@@ -69,6 +64,13 @@ class Model(Protocol):
     changes_: Changes | None
     history_: tuple[Step, ...]
     names_: dict[int, str]
+    landmark_indices_: IntArray
+    landmarks_: Any
+    stand_in_indices_: IntArray
+    _state: FittedState
+
+    def _become(self, fitted: Any, state: FittedState) -> Any:
+        """Take over what was found."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -78,47 +80,6 @@ class Model(Protocol):
 
     def predict(self, X: Any) -> Any:
         """Return the cluster of each row."""
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """What a fitted model keeps besides its public attributes."""
-
-    rows: RowResults  # results of groups of rows, and the group of each row
-    landmarks: Landmarks  # points that ``predict`` takes labels from
-    landmark_rows: IntArray  # row numbers of the landmarks
-    column_means: NDArray[np.float64] | None  # what missing cells are replaced by
-    read_summary: Callable[[], Summary | None]
-
-    @property
-    def summary(self) -> Summary | None:
-        """What updates need, made when it is first asked for.
-
-        None if the model cannot be updated.
-        """
-        return self.read_summary()
-
-
-def state_of(model: Model) -> State:
-    """Return what a fitted model keeps."""
-    known: dict[str, Any] = vars(model)
-    # a model that is being fitted has few of these
-    names = (
-        "rows",
-        "landmarks",
-        "landmark_rows",
-        "column_means",
-    )
-    parts: dict[str, Any] = {name: known.get(f"_{name}") for name in names}
-    return State(**parts, read_summary=partial(getattr, model, "_summary", None))
-
-
-def set_state(model: Model, **parts: Any) -> None:
-    """Replace some of what a model keeps, by the names of :class:`State`.
-
-    The model is a copy that is being updated.
-    """
-    vars(model).update({f"_{name}": part for name, part in parts.items()})
 
 
 def base_method_of(model: Model) -> Any:

@@ -299,23 +299,6 @@ def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) ->
     return [name for _, name in sorted(zip(order, unique, strict=True))]
 
 
-def remember_names(model: Model, description: Description) -> dict[int, tuple[str, str]]:
-    """Give the clusters of a model the names of a description.
-
-    Return the former and the new name of each that changed.
-
-    What the last update has changed, and the last step of the history, say it, too.
-    """
-    now = {cluster.label: cluster.name for cluster in description.clusters}
-    pairs = {number: (model.names_.get(number, name), name) for number, name in now.items()}
-    renamed = {number: (old, new) for number, (old, new) in pairs.items() if old != new}
-    model.names_ = model.names_ | now
-    if model.changes_ is not None:
-        model.changes_ = model.changes_.named(model.names_, renamed)
-        model.history_ = (*model.history_[:-1], model.history_[-1].with_renamed(renamed))
-    return renamed
-
-
 def name_partition(
     X: Any, labels: IntArray, feature_names: Sequence[str] | None = None
 ) -> list[str]:

@@ -45,7 +45,7 @@ from cohirf.app.preparation import Boolean, Classes, LeftOut, Number
 from cohirf.data.dask_arrays import require_labels_here
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.rows.silhouette import mean_silhouette
-from cohirf.summary.model import Model, state_of
+from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions, positions_of
 
 SEED = 0  # the same rows each time
@@ -96,11 +96,7 @@ class StoredRows:
 
     def take(self, rows: IntArray) -> Any:
         """Return rows that are stored."""
-        kept = state_of(self.model).landmark_rows
-        order = np.argsort(kept, kind="stable")
-        return state_of(self.model).landmarks.points[
-            order[np.searchsorted(kept, rows, sorter=order)]
-        ]
+        return self.model.landmarks_[np.searchsorted(self.model.landmark_indices_, rows)]
 
 
 @dataclass(frozen=True)
@@ -447,7 +443,7 @@ def draw_sample(study: Study, max_points: int = 0, wanted: IntArray = NO_ROWS) -
     model = study.model
     is_stored = isinstance(study.original, StoredRows)
     if is_stored:
-        population = np.sort(state_of(model).landmark_rows)
+        population = model.landmark_indices_
     else:
         population = np.arange(len(model.labels_))
     labels = cluster_positions(model)[population]
@@ -487,8 +483,8 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
     stores: a verdict does not need the data.
     """
     rng = np.random.default_rng(SEED)
-    stored = state_of(model).landmarks
-    numbers = state_of(model).landmark_rows
+    points = model.landmarks_
+    numbers = model.landmark_indices_
     n_kept = len(numbers)
     n_rows = len(model.labels_)
     n_drawn = DIAGNOSED.count(model.n_features_in_)
@@ -502,9 +498,7 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
         is_part = False
         has_density = True
     elif n_kept == n_rows and keeps_density:
-        distances = euclidean_distances(stored.points[[int(rng.integers(n_rows))]], stored.points)[
-            0
-        ]
+        distances = euclidean_distances(points[[int(rng.integers(n_rows))]], points)[0]
         nearest = np.argsort(distances, kind="stable")[:n_drawn]
         chosen = np.sort(nearest)
         has_density = True
@@ -513,12 +507,12 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
         chosen = draw(n_kept, n_drawn)
     else:
         # clusters have about the same shares
-        odds = weigh(model, positions_of(stored.labels, model.cluster_numbers_))
+        odds = weigh(model, positions_of(model.labels_[numbers], model.cluster_numbers_))
         # at most half of them, so that the odds have an effect
         n_drawn = min(n_drawn, (n_kept + 1) // 2)
         chosen = np.sort(rng.choice(n_kept, n_drawn, replace=False, p=odds / odds.sum()))
     compared = np.arange(len(chosen)) if inner is None else inner
-    return DiagnosisSample(numbers[chosen], stored.points[chosen], compared, is_part, has_density)
+    return DiagnosisSample(numbers[chosen], points[chosen], compared, is_part, has_density)
 
 
 def keeps_enough(model: Model) -> bool:
@@ -526,7 +520,7 @@ def keeps_enough(model: Model) -> bool:
 
     One that was reduced to exemplars does not.
     """
-    n_kept = len(state_of(model).landmark_rows)
+    n_kept = len(model.landmark_indices_)
     n_needed = DIAGNOSED.count(model.n_features_in_)
     # rows of weight 0 are not kept either, but most others are
     return 2 * n_kept > len(model.labels_) or n_kept >= min(

@@ -26,7 +26,7 @@ from cohirf.app.explain.words import plain_name, say_value, shorten
 from cohirf.app.preparation.kinds import LeftOut
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.sources.scaled import unit_rows
-from cohirf.summary.model import Model, state_of
+from cohirf.summary.model import Model
 
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 CHECKED_MEDOIDS = (
@@ -177,9 +177,7 @@ def check_rows(model: Model, X: Any) -> None:
             "pass the data of the fit."
         )
     differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
-    summary = state_of(model).summary
-    if summary is not None:
-        differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], summary.unknown_rows)] = False
+    differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], model.stand_in_indices_)] = False
     if differs.any():
         cluster = int(np.flatnonzero(differs.any(axis=1))[0])
         raise ValueError(
