@@ -26,10 +26,10 @@ from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import label_new_rows, measure_new_rows
+from cohirf.parameters import base_method_of
 from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import IntArray
 from cohirf.store.models import save_model
-from cohirf.summary.model import base_method_of
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.state import FittedState
 from cohirf.updating import UpdatingMixin

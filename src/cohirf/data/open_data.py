@@ -27,6 +27,7 @@ from cohirf.data.in_process import InMemory, InSource
 from cohirf.data.on_dask import OnDask
 from cohirf.data.on_device import OnDevice
 from cohirf.engines.dask import is_usable
+from cohirf.parameters import Parameters
 from cohirf.rows.arrays import is_dask, is_on_device, is_torch, namespace, narrow_indices, to_host
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.scaled import unit_rows
@@ -34,7 +35,7 @@ from cohirf.summary.state import FittedState
 
 
 def open_training_data(
-    model: Any, X: Any, *, on_cluster: bool, state: FittedState | None = None
+    model: Parameters, X: Any, *, on_cluster: bool, state: FittedState | None = None
 ) -> Data:
     """Validate the data of a fit, and set the number and the names of its features.
 
@@ -81,7 +82,7 @@ def _rows_of(X: Any) -> Any:
 
 
 def map_new_rows(
-    model: Any,
+    model: Parameters,
     X: Any,
     function: Callable[[Any], Any],
     n_columns: int | None,
@@ -109,7 +110,7 @@ def map_new_rows(
     return function(_check_array(model, X, reset=False, allow_nan=has_gaps))
 
 
-def choosing_client(model: Any, client: Any, X: Any) -> AbstractContextManager[Any]:
+def choosing_client(model: Parameters, client: Any, X: Any) -> AbstractContextManager[Any]:
     """Return a context in which ``client`` is the active Dask client.
 
     One that does nothing if it is None.
@@ -134,7 +135,7 @@ def choosing_client(model: Any, client: Any, X: Any) -> AbstractContextManager[A
     return cast("AbstractContextManager[Any]", client.as_current())
 
 
-def _check_device_array(model: Any, X: Any, *, reset: bool) -> Any:
+def _check_device_array(model: Parameters, X: Any, *, reset: bool) -> Any:
     """Validate an array on a device, and set or compare the number of features."""
     if len(X.shape) != 2:
         raise ValueError(f"X has shape {tuple(X.shape)}: give two dimensions, one row per sample.")
@@ -173,7 +174,7 @@ def _check_squares(xp: Any, X: Any) -> None:
         )
 
 
-def _open_table(model: Any, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:
+def _open_table(model: Parameters, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:
     """Validate the metadata of a Dask array or data frame, without computing its rows."""
     refuse_other_collections(X)
     validation.refuse_what_is_no_table(X)
@@ -188,7 +189,7 @@ def _open_table(model: Any, X: Any, *, reset: bool, known_rows: bool) -> DaskTab
     return table
 
 
-def _scale_source(model: Any, source: Source) -> Source:
+def _scale_source(model: Parameters, source: Source) -> Source:
     if model.metric == "cosine":
         return ScaledSource(source, unit=True)
     return source
@@ -204,7 +205,7 @@ def _scale_chunk(chunk: Any) -> Any:
     return chunk
 
 
-def _check_array(model: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
+def _check_array(model: Parameters, X: Any, *, reset: bool, allow_nan: bool) -> Any:
     """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
     validation.refuse_what_is_no_table(X)
     accept_sparse = "csr" if validation.take_sparse(model) else False

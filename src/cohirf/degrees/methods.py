@@ -208,7 +208,8 @@ class DegreesMixin:
                 "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample "
                 "of its rows."
             )
-        data = open_training_data(self, X, on_cluster=False, state=self._state)
+        model: Any = self
+        data = open_training_data(model, X, on_cluster=False, state=self._state)
         return find_drift(self._state, data, getattr(self, "feature_names_in_", None))
 
 

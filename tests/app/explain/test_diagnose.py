@@ -29,7 +29,7 @@ from cohirf.app.explain.diagnose import (
     separate_noise,
 )
 from cohirf.app.explain.study import DIAGNOSED, DiagnosisSample, SampleDistances, draw_diagnosed
-from cohirf.summary.facts import FitFacts
+from cohirf.facts import FitFacts
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

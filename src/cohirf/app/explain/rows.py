@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.app.explain.study import COMPARED, draw, weigh
+from cohirf.estimator import CoHiRF
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks, rows_by_label
-from cohirf.summary.model import Model
 from cohirf.summary.numbers import positions_of
 
 NEIGHBOURS = 5
@@ -91,7 +91,7 @@ class BadlyFitting:
     filled: float = np.nan
 
 
-def find_badly_fitting(model: Model) -> BadlyFitting:
+def find_badly_fitting(model: CoHiRF) -> BadlyFitting:
     """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores."""
     labels = model.labels_[model.landmark_indices_]
     clustered = np.flatnonzero(labels >= 0)
@@ -124,7 +124,7 @@ def find_badly_fitting(model: Model) -> BadlyFitting:
     )
 
 
-def _is_compact(model: Model) -> bool:
+def _is_compact(model: CoHiRF) -> bool:
     choice = model.choice_  # without cuts, the base method has made the clusters, of any shape
     return choice is not None and choice.merge == "compact" and choice.is_compared
 
@@ -191,7 +191,7 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[
     return found
 
 
-def _find_aside(model: Model, clustered: IntArray, distance: FloatArray) -> list[LooseRow]:
+def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> list[LooseRow]:
     """Return rows that are noise, given stored rows of clusters and the distance of each to its own
     cluster.
     """

@@ -42,10 +42,10 @@ from cohirf.app.explain.table import (
 )
 from cohirf.app.explain.words import shorten
 from cohirf.app.preparation import Boolean, Classes, LeftOut, Number
-from cohirf.data.dask_arrays import require_labels_here
+from cohirf.described import require_labels_here
+from cohirf.estimator import CoHiRF
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.rows.silhouette import mean_silhouette
-from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions, positions_of
 
 SEED = 0  # the same rows each time
@@ -86,7 +86,7 @@ class RowNames:
 class StoredRows:
     """The rows that a model stores, as data; with a preparation, as what ``prepare`` returned."""
 
-    def __init__(self, model: Model, preparation: Any = None) -> None:
+    def __init__(self, model: CoHiRF, preparation: Any = None) -> None:
         self.model, self.preparation, self.source, self.n_rows = (
             model,
             preparation,
@@ -103,7 +103,7 @@ class StoredRows:
 class Study:
     """The subject of an explanation."""
 
-    model: Model  # the fitted model
+    model: CoHiRF  # the fitted model
     data: Any  # the rows that it was fitted to, or the table that they were made from
     feature_names: list[str]  # the names of their features
     original: Any  # the same rows in their original units
@@ -157,7 +157,7 @@ class Study:
 
 
 def make_study(
-    model: Model, X: Any = None, names: Sequence[str] | None = None, preparation: Any = None
+    model: CoHiRF, X: Any = None, names: Sequence[str] | None = None, preparation: Any = None
 ) -> Study:
     """Return the subject of a description: ``X`` as it is, or the rows that the model stores."""
     if X is None:
@@ -174,7 +174,7 @@ def make_study(
 
 
 def check_study(
-    model: Model,
+    model: CoHiRF,
     X: Any,
     y: Any,
     feature_names: Sequence[str] | None,
@@ -344,7 +344,7 @@ def add_rare(labels: IntArray, drawn: IntArray, n_largest: int = MAX_DESCRIBED) 
     return np.unique(np.concatenate([drawn, *(candidates[some] for some in spread)]))
 
 
-def weigh(model: Model, labels: IntArray) -> NDArray[np.float64]:
+def weigh(model: CoHiRF, labels: IntArray) -> NDArray[np.float64]:
     """Return how many rows of the data each row of a sample stands for, given positions of their
     clusters.
     """
@@ -473,7 +473,7 @@ class DiagnosisSample:
     )
 
 
-def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSample:
+def draw_diagnosed(model: CoHiRF, *, keeps_density: bool = False) -> DiagnosisSample:
     """Return all rows of a small fit.
 
     Of a larger one, random rows or, with ``keeps_density``, a region.
@@ -515,7 +515,7 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
     return DiagnosisSample(numbers[chosen], points[chosen], compared, is_part, has_density)
 
 
-def keeps_enough(model: Model) -> bool:
+def keeps_enough(model: CoHiRF) -> bool:
     """Return whether a model keeps enough rows for a sample.
 
     One that was reduced to exemplars does not.
