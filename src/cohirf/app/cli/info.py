@@ -38,7 +38,12 @@ MOST_COLUMNS = 20  # shown in the table
 
 
 def info(
-    path: Path, *, delimiter: str | None = None, header: bool | None = None, json: bool = False
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    sheet: str | None = None,
+    json: bool = False,
 ) -> None:
     """Describe a model or a data file.
 
@@ -56,7 +61,7 @@ def info(
     if is_model(path):
         _describe_model(path, console)
     else:
-        _describe_data(Data.open(path, delimiter=delimiter, header=header), console)
+        _describe_data(Data.open(path, delimiter=delimiter, header=header, sheet=sheet), console)
 
 
 def _describe_model(path: Path, console: Console) -> None:
