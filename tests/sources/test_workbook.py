@@ -100,7 +100,8 @@ def test_another_sheet_is_named(book):
     source = open_source(book, sheet="Two")
     assert source.feature_names == ["x", "y"]
     np.testing.assert_array_equal(source.take([0, 1]), [[1, 2], [3, 5]])
-    prepared = prepare(book, sheet="Two", header=False)
+    with pytest.warns(UserWarning, match="'f0' has 1 cell that is not a number.*line 1: 'x'"):
+        prepared = prepare(book, sheet="Two", header=False, drop=["f1"])
     assert [column.name for column in prepared.preparation.columns] == ["f0", "f1"]
 
 
