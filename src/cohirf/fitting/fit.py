@@ -26,7 +26,7 @@ from cohirf.algorithm.levels import (
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.beyond.choose_merge import SampledRows, explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
-from cohirf.beyond.local_batches import fuse_leaves
+from cohirf.beyond.fuse_batches import fuse_leaves
 from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches
 from cohirf.choice import Choice
 from cohirf.data import Data
