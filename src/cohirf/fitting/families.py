@@ -178,6 +178,11 @@ class Family:
         return False
 
     @property
+    def is_found(self) -> bool:
+        """Whether the base method finds the number of clusters, and its clusters are the result."""
+        return self.n_sought is None
+
+    @property
     def clusters_last(self) -> bool:
         """Whether the clusters go on in an update, whatever the levels find."""
         return self.n_sought is not None
@@ -372,6 +377,11 @@ class AsPublished(Family):
     def keeps_noise(self) -> bool:
         """Whether clusters of one row are wanted, because the base method calls rows noise."""
         return not self.takes_k
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the base method finds the clusters: the levels do."""
+        return False
 
     def least_size(self, min_cluster_size: int) -> float:
         """Return the smallest weight of a cluster."""

@@ -35,9 +35,9 @@ from cohirf.algorithm.randomness import Entropy
 from cohirf.beyond.majority import majority_consensus
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.families import Family, choose_family
+from cohirf.parameters import Parameters, remedies_for
 from cohirf.planning.memory import read_memory_limit
 from cohirf.problems import Remedies
-from cohirf.summary.model import Model, remedies_for
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -83,7 +83,7 @@ class Settings:
     remedies: Remedies  # what to change if the clusters are useless
 
     @classmethod
-    def of(cls, model: Model) -> Settings:
+    def of(cls, model: Parameters) -> Settings:
         """Return the settings of a model that knows its features.
 
         Raise for parameters that do not fit them.
@@ -148,6 +148,13 @@ class Settings:
     def take_weights(self) -> bool:
         """Whether any base method takes sample weights."""
         return any(each is None or each.weight_argument is not None for each in self.methods)
+
+    @property
+    def take_nan(self) -> bool:
+        """Whether all base methods support missing values, which the default does not."""
+        return all(
+            each is not None and validation.takes_nan(each.prototype) for each in self.methods
+        )
 
     def aiming_at(self, n_clusters: int) -> Settings:
         """Return the settings after the number of clusters was chosen."""
