@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.rows.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
+from cohirf.rows.arrays import fetch_rows, is_here, look_up, namespace, to_host
 from cohirf.rows.grouping import (
     IntArray,
     compress,

@@ -14,7 +14,6 @@ from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.consensus import Codes, Consensus, strict_consensus
 from cohirf.algorithm.get_clusters import ViewConsensus, Views, get_clusters
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import IntArray, Mass, count_by_label, first_rows, sum_by_label
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine

@@ -234,6 +234,10 @@ class FitState:
         """
         return self.idle_levels > 1
 
+    def with_steps(self, steps: Steps) -> FitState:
+        """Return the state with other steps for the levels that follow."""
+        return replace(self, active=replace(self.active, steps=steps))
+
     def after(self, survivors: Survivors, kind: str | None = None) -> FitState:
         """Return the state after another level."""
         n_active = self.n_active

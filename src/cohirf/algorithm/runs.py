@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class RunTask:
     carry_values: bool = False
     fusions: Recorded | None = None  # where to record the fusions; None to return them
     n_batches: int = 1  # number of batches of the level
-    steps: Steps = field(default_factory=lambda: PAPER)  # how each batch is contracted
+    steps: Steps = PAPER  # how each batch is contracted
 
     @property
     def rows_in(self) -> int:

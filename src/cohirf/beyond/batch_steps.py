@@ -22,7 +22,7 @@ from cohirf.algorithm.contract_batch import (
     contract_clusters,
 )
 from cohirf.algorithm.get_clusters import ViewConsensus, agree_on, get_clusters
-from cohirf.algorithm.runs import BatchOfRun, ContractedRun, RunTask, Steps, beside, entries_of
+from cohirf.algorithm.runs import BatchOfRun, ContractedRun, Steps, beside, entries_of
 from cohirf.beyond.local_batches import LocalRun
 from cohirf.rows import ranges
 from cohirf.rows.arrays import join_rows, look_up, put_beside, to_host

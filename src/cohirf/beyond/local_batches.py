@@ -10,27 +10,23 @@ of space (see ``cells.py``). Clusters that reach over several batches are fused 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from cohirf.algorithm.batches import Batches, Run
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.levels import ActiveRows, FitState
+from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, draw_lots, generator_at
-from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.cells import Cells, Dealt, NoRoomError
-from cohirf.beyond.merge_tree import Groups
-from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, sum_by_label, take_places
+from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, take_places
 from cohirf.rows.storage import ArrayRows, Engine, Rows, SerialEngine, SomeRows, Storage
 
 # rows on which cells are built: so many, and so many for each cell; or all, if the data has fewer

@@ -19,7 +19,7 @@ from cohirf.algorithm.batches import cut_into_runs
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.runs import RunTask
 from cohirf.beyond.cells import MAX_AXES
-from cohirf.beyond.local_batches import LocalBatches, LocalRun, Locality, make_local_batches
+from cohirf.beyond.local_batches import LocalBatches, Locality, LocalRun, make_local_batches
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine, RunRows, Storage
