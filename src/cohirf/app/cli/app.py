@@ -37,6 +37,7 @@ from cohirf.app.cli.options import (
     RequiredLabelsOut,
     Scaling,
     ScreenOptions,
+    Sheet,
     argument,
     option,
     switch,
@@ -266,6 +267,7 @@ def fit(
     ] = "median",
     delimiter: Delimiter = None,
     header: Header = None,
+    sheet: Sheet = None,
     vectors: Annotated[
         str | None,
         option(
@@ -339,7 +341,7 @@ def fit(
             "n_jobs": n_jobs,
             "device": device,
         },
-        DataOptions(label_column, id_column, drop, kinds, scale, impute, delimiter, header),
+        DataOptions(label_column, id_column, drop, kinds, scale, impute, delimiter, header, sheet),
         Targets(out, model, report, force, keep=keep),
         ScreenOptions(json, quiet),
         vectors=vectors,
@@ -654,12 +656,13 @@ def info(
     path: Annotated[Path, argument("MODEL|DATA", "The file of a model, or a data file.")],
     delimiter: Delimiter = None,
     header: Header = None,
+    sheet: Sheet = None,
     json: Json = False,
 ) -> None:
     """Describe a model or a data file."""
     from cohirf.app.cli.info import describe_file
 
-    describe_file(path, delimiter=delimiter, header=header, json=json)
+    describe_file(path, delimiter=delimiter, header=header, sheet=sheet, json=json)
 
 
 @command(

@@ -34,13 +34,15 @@ from cohirf.store import is_model
 MOST_COLUMNS = 20  # shown in the table
 
 
-def describe_file(path: Path, *, delimiter: str | None, header: bool | None, json: bool) -> None:
+def describe_file(
+    path: Path, *, delimiter: str | None, header: bool | None, sheet: str | None, json: bool
+) -> None:
     """Describe a model or a data file: cohirf info."""
     console = Console(as_json=json)
     if is_model(path):
         _describe_model(path, console)
     else:
-        _describe_data(Data.open(path, delimiter=delimiter, header=header), console)
+        _describe_data(Data.open(path, delimiter=delimiter, header=header, sheet=sheet), console)
 
 
 def _describe_model(path: Path, console: Console) -> None:

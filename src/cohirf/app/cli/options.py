@@ -109,8 +109,12 @@ Header = Annotated[
     switch(
         "--header/--no-header",
         DATA,
-        "Whether the first line of a CSV file contains column names; by default, it does.",
+        "Whether the first line of a CSV file or sheet contains column names; by default, it does.",
     ),
+]
+Sheet = Annotated[
+    str | None,
+    option("--sheet", DATA, "The sheet of a spreadsheet; by default, the first.", metavar="NAME"),
 ]
 Estimator = Annotated[
     str | None,
@@ -169,6 +173,7 @@ class DataOptions:
     impute: Imputing = "median"
     delimiter: str | None = None
     header: bool | None = None
+    sheet: str | None = None
 
     def scaling(self, estimator: str | None) -> str:
         """Return the scaling; with auto, it depends on whether the user names a base method."""
@@ -187,6 +192,7 @@ class DataOptions:
             "impute": self.impute,
             "delimiter": self.delimiter,
             "header": self.header,
+            "sheet": self.sheet,
         }
 
 

@@ -50,6 +50,8 @@ FEWEST_COUNTED = 20
 # Numbers or dates that only rise, or only fall, from row to row count rows if no step is more than
 # so many times another: months differ, and markets are closed on up to three days.
 EVEN_STEPS = 4
+# Larger whole numbers lose digits as numbers of 64 bits: they name something.
+LARGEST_EXACT = 2**53
 # The squares of larger numbers overflow when they are added up.
 LARGEST = 1e150
 # A date is cyclic if half of the hours (weekdays) have clearly more than half of the rows: this
@@ -299,6 +301,9 @@ def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column
         reason = f"counts the rows: {'dates' if is_date else 'numbers'} in nearly equal steps"
         return LeftOut(found.name, reason, found.n_missing, role="id", is_word=is_date)
     largest = max(abs(best.low), abs(best.high))
+    if best.is_whole and "int64" in found.stored and largest > LARGEST_EXACT:
+        reason = f"holds whole numbers up to {largest:.3g}, as ids and hashes are"
+        return LeftOut(found.name, reason, found.n_missing, role="id")
     if largest > LARGEST:
         reason = f"holds values up to {largest:.3g}, whose squares overflow"
         return LeftOut(found.name, reason, found.n_missing, role="other")

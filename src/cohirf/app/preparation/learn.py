@@ -59,6 +59,7 @@ def prepare(
     places: Sequence[Name] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    sheet: str | None = None,
 ) -> Prepared:
     """Prepare a table or array for a fit: decide what each column is, and make features of it.
 
@@ -118,8 +119,9 @@ def prepare(
         The columns with latitude and longitude in degrees. These are the only features then, in
         radians, for the metric "haversine"; they are neither filled nor scaled otherwise, and bad
         coordinates are refused.
-    delimiter, header : optional
-        The delimiter of a CSV file, and whether it has column names, as in
+    delimiter, header, sheet : optional
+        The delimiter of a CSV file, whether it has column names, and the sheet of a
+        spreadsheet, as in
         :func:`cohirf.open_source`.
 
     Returns
@@ -173,7 +175,7 @@ def prepare(
         raise TypeError(
             "A sparse matrix is neither filled nor scaled: give impute='none' and scaling='none'."
         )
-    opened = Data.open(data, delimiter=delimiter, header=header)
+    opened = Data.open(data, delimiter=delimiter, header=header, sheet=sheet)
     if vectors is not None:
         return _take_vectors(opened, vectors, label_column, id_column)
     given: Any = {
