@@ -311,10 +311,8 @@ def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
         found += [] if most is None else [say_difference(most, numbers[larger], numbers[smaller])]
     column, count = find_dominated(table, labels, clusters)
     if 2 * count > len(clusters) > NAMED_CLUSTERS and not sample.repeated:
-        words = (
-            f"In {count:,} of {len(clusters):,}, at least {percent(NEARLY_ALL)} of the rows have "
-            f"the same {column}."
-        )
+        which = f"In {count:,} of the {len(clusters):,} clusters"
+        words = f"{which}, at least {percent(NEARLY_ALL)} of the rows have the same {column}."
         of_all = float(len(clusters))
         found.append(Fact(words, "dominated", count, columns=(column,), other=of_all))
     if sample.repeated:
