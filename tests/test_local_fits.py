@@ -673,5 +673,5 @@ def test_clusters_that_were_merged_afterwards_are_not_said_to_be_those_of_dbscan
         for options in (None, 2)
     }
     assert all(model.diagnostics_[0].kind == "exact" for model in kinds.values())
-    assert "those of DBSCAN on all rows" in kinds[None].diagnose().line
-    assert "those of DBSCAN on all rows" not in kinds[2].diagnose().line
+    assert "the clusters of DBSCAN on all rows" in kinds[None].diagnose().line
+    assert "the clusters of DBSCAN on all rows" not in kinds[2].diagnose().line
