@@ -220,7 +220,7 @@ def density_of(settings: Settings, state: FittedState) -> Any:
 
     Models with random batches, and those that end with the levels, predict as the paper's do.
     """
-    if settings.base is None or settings.is_local is False or not settings.goal.is_found:
+    if settings.base is None or settings.is_local is False or not settings.family.is_found:
         return None
     spanning = settings_of(settings.base.prototype)
     if spanning is None or not is_installed("numba"):

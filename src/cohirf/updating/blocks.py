@@ -29,7 +29,9 @@ from cohirf.data import Data, InMemory
 from cohirf.data.first_level import FirstLevel
 from cohirf.engines import local_engine
 from cohirf.fitting import Fit
-from cohirf.fitting.settings import FEW_BATCHES, MAX_GROUPS, Settings, Settled, make_contraction
+from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.families import MAX_GROUPS
+from cohirf.fitting.settings import FEW_BATCHES, Settings, Settled
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import ArrayRows, StackedRows, Storage
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
@@ -219,7 +221,7 @@ def _contract(
     n_rows = int(blocks.bounds[-1])  # without rows of weight 0
     fit = Fit(settings, data, None, n_rows, contraction)
     counted = apart if apart is None or mass is None else apart[mass > 0]
-    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up(apart=counted))
+    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up(None, counted))
     if mass is not None and (mass == 0).any():
         _join_weightless(first_level, data, before, start, mass, size)
     survivors = first_level.leaves

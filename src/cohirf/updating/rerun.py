@@ -23,6 +23,7 @@ from cohirf.data.first_level import FirstLevel
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once
 from cohirf.fitting import Fit, fit_data
+from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.results import (
     Clusters,
     KeptRows,
@@ -30,7 +31,7 @@ from cohirf.fitting.results import (
     count_aside,
     describe_clusters,
 )
-from cohirf.fitting.settings import Settings, Settled, make_contraction
+from cohirf.fitting.settings import Settings, Settled
 from cohirf.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.later import Later
@@ -52,7 +53,7 @@ class Kind:
     @classmethod
     def of(cls, settings: Settings, batch_size: int | None) -> Kind:
         """Return what the updates of a model do."""
-        return cls(settings.takes_k, MAX_LANDMARKS if batch_size is None else batch_size)
+        return cls(settings.family.takes_k, MAX_LANDMARKS if batch_size is None else batch_size)
 
     def keeps_all(self, n_rows: int) -> bool:
         """Return whether a model of ``n_rows`` rows keeps all of them, so that an update is a fit

@@ -216,6 +216,7 @@ def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
             isinstance(one, Number | Boolean)
             and table.types[str(one.name)] in ARROW_NUMBERS
             and getattr(one, "missing", None) is None
+            and not one.n_bad
         )
         for one in columns
     )

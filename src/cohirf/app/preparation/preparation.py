@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from html import escape
@@ -427,14 +427,6 @@ class Prepared:
         return [
             column for column in self.data.candidates if column not in known and column not in apart
         ]
-
-    def explained(self, reasons: Mapping[Name, str]) -> Prepared:
-        """Return the same with other reasons for what was done with some columns."""
-        columns = tuple(
-            replace(one, reason=reasons.get(one.name, one.reason))
-            for one in self.preparation.columns
-        )
-        return replace(self, preparation=replace(self.preparation, columns=columns))
 
     def mostly_filled(self) -> NDArray[np.int64]:
         """Return the numbers of the rows in which more than half of the columns had a missing cell,
