@@ -47,9 +47,9 @@ def test_a_batch_with_its_halo_has_about_batch_size_rows():
 
 
 @pytest.mark.parametrize("reach", [None, 0.05])
-def test_rows_dealt_in_blocks_are_dealt_as_all_at_once(reach, monkeypatch):
+def test_rows_assigned_in_blocks_are_assigned_as_all_at_once(reach, monkeypatch):
     at_once = parts(batches_of(UNIFORM, reach=reach))
-    monkeypatch.setattr(local_batches, "DEALT_ROWS", 700)
+    monkeypatch.setattr(local_batches, "ASSIGNED_ROWS", 700)
     assert parts(batches_of(UNIFORM, reach=reach)) == at_once
     monkeypatch.setattr(local_batches, "KNOWN_BYTES", 1)
     assert parts(batches_of(UNIFORM, reach=reach)) == at_once
@@ -136,7 +136,7 @@ def test_rows_that_are_not_active_are_in_no_batch():
     assert parts(ours) == parts(alone)  # positions among the active rows
 
 
-def test_missing_values_are_filled_before_rows_are_dealt():
+def test_missing_values_are_filled_before_rows_are_assigned():
     X = UNIFORM.copy()
     filled = UNIFORM.copy()
     X[::7, 0], filled[::7, 0] = np.nan, 0.25

@@ -34,7 +34,7 @@ from cohirf.rows.storage import ArrayRows, Engine
 
 @dataclass(frozen=True)
 class View:
-    """A base method, and the features that it clusters: given columns, or so many random ones."""
+    """A base method, and the features that it clusters: given columns or random ones."""
 
     method: BaseMethod
     n_features: int

@@ -2,7 +2,7 @@
 of the data.
 
 A random batch of a tenth of the rows has a tenth of their density, and a radius or a number of
-neighbours means something else in it. For methods that go by density, batches are therefore cells
+neighbours means something else in it. For density-based methods, batches are therefore cells
 of space (see ``cells.py``). Clusters that reach over several batches are fused by the rows that
 these have in common: ``find_parts`` finds which, and ``fuse_leaves`` fuses them.
 
@@ -30,26 +30,26 @@ from scipy.sparse.csgraph import connected_components
 from cohirf.algorithm.batches import LocalBatches
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.levels import ActiveRows, FitState
-from cohirf.algorithm.randomness import Draw, Entropy, draw_lots, generator_at
+from cohirf.algorithm.randomness import Draw, Entropy, draw_keys, generator_at
 from cohirf.algorithm.runs import Links, Survivors
-from cohirf.beyond.cells import Cells, Dealt, NoRoomError
+from cohirf.beyond.cells import AssignedRows, Cells, NoRoomError
 from cohirf.beyond.merge_tree import Groups
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, sum_by_label, take_places
 from cohirf.rows.storage import ArrayRows, Engine, Rows, SerialEngine, SomeRows, Storage
 
-# rows on which cells are built: so many, and so many for each cell; or all, if the data has fewer
+# Rows on which cells are built, and rows of these for each cell; all rows, if the data has fewer.
 CELL_SAMPLE = 2**14
 SAMPLED_PER_CELL = 256
-# rows that are dealt to cells at a time: so many, or some for each cell, because a block visits all
-# cells, up to most
-DEALT_ROWS = 2**18
-DEALT_PER_CELL = 2**9
-MOST_DEALT = 2**20
-KNOWN_BYTES = 2**28  # blocks of dealt rows are kept in memory up to this size
+# Rows that are assigned to cells at a time: the least number, more for each cell, because a block
+# visits all cells, and the largest number.
+ASSIGNED_ROWS = 2**18
+ASSIGNED_PER_CELL = 2**9
+MOST_ASSIGNED = 2**20
+KNOWN_BYTES = 2**28  # blocks of assigned rows are kept in memory up to this size
 # multiples of it, modulo 1, are spread evenly: other rows are left out in each cell
 GOLDEN = 0.6180339887498949
 LARGEST_BATCH = 1.5  # in units of the batch size
-# With a radius, cells are so many times smaller than a batch, to leave room for the halos. The
+# With a radius, a batch is this many times as large as a cell, to leave room for the halos. The
 # smallest cells come first, because no others are tried if these have no room; of the others, the
 # largest that have room are taken.
 SMALLER_CELLS = (4.0, 1.5, 2.0, 3.0)
@@ -82,19 +82,19 @@ def make_local_batches(
     storage: Storage,
     engine: Engine | None = None,
 ) -> LocalBatches:
-    """Return local batches of the active rows; ``engine`` deals them to cells, block by block."""
+    """Return local batches of the active rows; ``engine`` assigns them to cells, block by block."""
     rows = _FilledRows(active.values, active.index, column_means, locality.embed)
     cells, has_room, locality = plan_cells(rows, locality)
     # it would send the index of all rows with each block
     if engine is None or active.index is not None:
         engine = SerialEngine()
-    dealer = _Dealer(rows, cells, locality, engine)
-    batches = dealer.deal(storage)
-    if locality.grows and dealer.is_thinned:
+    assigner = _Assigner(rows, cells, locality, engine)
+    batches = assigner.assign(storage)
+    if locality.grows and assigner.is_thinned:
         return make_local_batches(
             active, locality.with_larger_batches(), column_means, storage, engine
         )
-    return replace(batches, is_exact=has_room and not dealer.is_thinned)
+    return replace(batches, is_exact=has_room and not assigner.is_thinned)
 
 
 def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
@@ -107,14 +107,14 @@ def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
     if sparse.issparse(first):
         return active
     place = storage.vector(n_rows, index_dtype(n_rows))
-    for block in row_blocks(active.n_rows, DEALT_ROWS):
+    for block in row_blocks(active.n_rows, ASSIGNED_ROWS):
         place[active.at(batches.home[block])] = np.arange(block.start, block.stop)
     if active.index is not None:  # rows of weight 0 are in no batch, and come last
         place[np.setdiff1d(np.arange(n_rows), active.index, assume_unique=True)] = np.arange(
             active.n_rows, n_rows
         )
     matrix = storage.matrix(n_rows, first.shape[1], first.dtype)
-    for block in row_blocks(n_rows, DEALT_ROWS):
+    for block in row_blocks(n_rows, ASSIGNED_ROWS):
         matrix[place[block]] = values.take(np.arange(block.start, block.stop))
         storage.release()
     return replace(active, values=SomeRows(ArrayRows(matrix), place))
@@ -134,9 +134,9 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool, Loca
     if n_sampled < n_rows:
         positions = np.sort(rng.choice(n_rows, n_sampled, replace=False))
     sample = rows.take(positions)
-    lots = rows.draw_lots(positions, locality.entropy)
+    keys = rows.draw_keys(positions, locality.entropy)
     while True:
-        cells = _build_with_room(sample, lots, locality, n_rows)
+        cells = _build_with_room(sample, keys, locality, n_rows)
         if cells is not None:
             return cells, True, locality
         if not locality.grows:
@@ -144,14 +144,14 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool, Loca
         locality = locality.with_larger_batches()
     overlap = locality.overlap
     return (
-        Cells.build(sample, lots, math.ceil((1 + overlap) * n_rows / size), overlap=overlap),
+        Cells.build(sample, keys, math.ceil((1 + overlap) * n_rows / size), overlap=overlap),
         False,
         locality,
     )
 
 
 def _build_with_room(
-    sample: Any, lots: NDArray[np.float64], locality: Locality, n_rows: int
+    sample: Any, keys: NDArray[np.float64], locality: Locality, n_rows: int
 ) -> Cells | None:
     """Return cells with room for halos that are as wide as they should be.
 
@@ -159,11 +159,11 @@ def _build_with_room(
     """
     size = locality.batch_size
     if n_rows <= LARGEST_BATCH * size:
-        return Cells.build(sample, lots, 1)
+        return Cells.build(sample, keys, 1)
     if locality.reach is None:
         return None
-    most = LARGEST_BATCH * size * len(lots) / n_rows
-    build = partial(Cells.build, sample, lots, reach=locality.reach, most=most)
+    most = LARGEST_BATCH * size * len(keys) / n_rows
+    build = partial(Cells.build, sample, keys, reach=locality.reach, most=most)
     # if the smallest cells have no room for a halo of this width, larger ones have none either
     smallest, *larger = SMALLER_CELLS
     cells = None
@@ -198,20 +198,20 @@ class _FilledRows:
     def _at(self, positions: IntArray) -> IntArray:
         return positions if self.index is None else self.index[positions]
 
-    def draw_lots(self, positions: IntArray, entropy: Entropy) -> NDArray[np.float64]:
+    def draw_keys(self, positions: IntArray, entropy: Entropy) -> NDArray[np.float64]:
         """Return a random number for each row, which depends on its index and the entropy alone."""
-        return draw_lots(self._at(positions), entropy)
+        return draw_keys(self._at(positions), entropy)
 
 
-class _Dealer:
-    """Deals rows to cells in blocks: once to count them, and once to put them into their place."""
+class _Assigner:
+    """Assigns rows to cells in blocks: once to count them, once to put them into their place."""
 
     def __init__(self, rows: _FilledRows, cells: Cells, locality: Locality, engine: Engine) -> None:
         self._rows = rows
         self._cells = cells
         self._locality = locality
         self._engine = engine
-        self._known: dict[int, Dealt] = {}
+        self._known: dict[int, AssignedRows] = {}
         self._known_bytes = 0
         # share of the rows in the halo of each cell that are kept, so that no batch is too large
         self._share = np.ones(cells.n_cells)
@@ -219,7 +219,7 @@ class _Dealer:
             False  # whether some halos were too large, and a random part of their rows was left out
         )
 
-    def deal(self, storage: Storage) -> LocalBatches:
+    def assign(self, storage: Storage) -> LocalBatches:
         """Return the batches; positions are kept in ``storage``."""
         n_home, n_halo = self._count()
         room = np.maximum(
@@ -234,11 +234,11 @@ class _Dealer:
         home, halo = (storage.vector(int(ends[-1]), kind) for ends in (bounds, halo_bounds))
         next_home = bounds[:-1].copy()
         next_halo = halo_bounds[:-1].copy()
-        for dealt in self._blocks():
-            home[take_places(dealt.home, next_home)] = np.arange(
-                dealt.start, dealt.start + len(dealt.home)
+        for assigned in self._blocks():
+            home[take_places(assigned.home, next_home)] = np.arange(
+                assigned.start, assigned.start + len(assigned.home)
             )
-            halo[take_places(dealt.cells, next_halo)] = dealt.rows
+            halo[take_places(assigned.cells, next_halo)] = assigned.rows
         has_rows = np.append(True, n_home > 0)
         return LocalBatches(bounds[has_rows], home, halo=halo, halo_bounds=halo_bounds[has_rows])
 
@@ -250,41 +250,42 @@ class _Dealer:
         """Return the number of rows at home in each cell, and in its halo."""
         n_cells = self._cells.n_cells
         counts = np.zeros((2, n_cells), dtype=np.int64)
-        for dealt in self._blocks():
-            counts += [np.bincount(cells, minlength=n_cells) for cells in (dealt.home, dealt.cells)]
+        for assigned in self._blocks():
+            counts[0] += np.bincount(assigned.home, minlength=n_cells)
+            counts[1] += np.bincount(assigned.cells, minlength=n_cells)
         return counts[0], counts[1]
 
-    def _blocks(self) -> Iterator[Dealt]:
-        """Yield blocks of dealt rows, in order."""
-        n_dealt = max(DEALT_ROWS, min(MOST_DEALT, DEALT_PER_CELL * self._cells.n_cells))
-        blocks = list(row_blocks(self._rows.n_rows, n_dealt))
+    def _blocks(self) -> Iterator[AssignedRows]:
+        """Yield blocks of assigned rows, in order."""
+        n_assigned = max(ASSIGNED_ROWS, min(MOST_ASSIGNED, ASSIGNED_PER_CELL * self._cells.n_cells))
+        blocks = list(row_blocks(self._rows.n_rows, n_assigned))
         new = [block for block in blocks if block.start not in self._known]
         shared = replace(self._rows, values=self._engine.share(self._rows.values))
         tasks = ((BlockTask(shared, block), self._cells, self._locality.entropy) for block in new)
         if new:
-            found = iter(self._engine.run(deal_block, tasks, len(new)))
+            found = iter(self._engine.run(assign_block, tasks, len(new)))
         else:
             found = iter(())
         for block in blocks:
             if block.start in self._known:
-                dealt = self._known[block.start]
+                assigned = self._known[block.start]
             else:
-                dealt = next(found)
+                assigned = next(found)
             if block.start not in self._known and self._known_bytes < KNOWN_BYTES:
-                self._known[block.start] = dealt
-                self._known_bytes += dealt.home.nbytes + dealt.rows.nbytes + dealt.cells.nbytes
+                self._known[block.start] = assigned
+                self._known_bytes += assigned.nbytes
             if self._leaves_rows_out:
-                lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
+                keys = self._rows.draw_keys(assigned.rows, self._locality.entropy)
                 # These digits of the random numbers decide nothing else. So rows of one spot, which
                 # chance has divided between several cells, are in the halos of all of them.
-                kept = (lots * 2**36 + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]
-                dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])
-            yield dealt
+                kept = (keys * 2**36 + assigned.cells * GOLDEN) % 1 < self._share[assigned.cells]
+                assigned = replace(assigned, rows=assigned.rows[kept], cells=assigned.cells[kept])
+            yield assigned
 
 
 @dataclass(frozen=True)
 class BlockTask:
-    """A block of rows to deal to cells."""
+    """A block of rows to assign to cells."""
 
     rows: _FilledRows
     block: slice
@@ -298,11 +299,11 @@ class BlockTask:
         return replace(self, rows=replace(self.rows, values=values))
 
 
-def deal_block(task: BlockTask, cells: Cells, entropy: Entropy) -> Dealt:
-    """Deal a block of rows to cells."""
+def assign_block(task: BlockTask, cells: Cells, entropy: Entropy) -> AssignedRows:
+    """Assign a block of rows to cells."""
     positions = task.rows_needed()
-    return cells.deal(
-        task.rows.take(positions), task.rows.draw_lots(positions, entropy), task.block.start
+    return cells.assign(
+        task.rows.take(positions), task.rows.draw_keys(positions, entropy), task.block.start
     )
 
 

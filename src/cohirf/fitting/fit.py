@@ -287,8 +287,8 @@ class Fit:
             self._warn(ending.choice.describe_number())
 
     def warn_of_problem(self, sizes: IntArray) -> None:
-        """Warn if the clusters, of which each has so many rows, are useless, unless a warning has
-        said why.
+        """Warn if clusters with these numbers of rows are useless, unless a warning has said
+        why.
         """
         keeps_noise = self.settings.family.keeps_noise
         problem = find_problem(sizes, self.n_rows - int(sizes.sum()), keeps_noise=keeps_noise)
@@ -310,7 +310,7 @@ class Fit:
         asked = f"n_clusters={n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (
-                f"{asked} {name} found only {n_found} groups, or the data has only so many "
+                f"{asked} {name} found only {n_found} groups, or the data has only that many "
                 "distinct rows. Lower n_clusters."
             )
         return (

@@ -352,6 +352,11 @@ def test_codes_are_no_numbers(name, as_type):
     assert kind_of([as_type(10_000 + 7 * number) for number in range(N)], name) == "id"
 
 
+def test_hashes_of_64_bits_are_ids():
+    hashes = RNG.integers(2**60, 2**63, N).astype(np.uint64)
+    assert kind_of(hashes) == kind_of(hashes.astype(np.int64)) == "id"
+
+
 def test_codes_are_categories_where_some_are_missing():
     codes = ["98101.0", "98102.0", None, "98103.0"] * 50  # as pandas writes whole numbers with gaps
     assert kind_of(codes, "zipCode") == kind_of(codes, "ZIPCode") == "category"

@@ -24,8 +24,8 @@ from cohirf.app.preparation.readings import (
     read_plain,
 )
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray
-from cohirf.sources.tables import ARROW_NUMBERS, name_places
+from cohirf.rows import FloatArray
+from cohirf.sources import ARROW_NUMBERS, name_places
 
 Name = str | int  # of a column: a number if the data has no names
 
@@ -405,7 +405,9 @@ def is_text(stored: str) -> bool:
 def read_numbers(values: Any, reading: NumberReading) -> ReadCells:
     """Return stored numbers as they are, and text by a reading."""
     if is_number(str(values.type)):
-        numbers = np.asarray(values.cast("double").to_numpy(zero_copy_only=False), dtype=np.float64)
+        # whole numbers above 2**53 lose digits
+        doubles = values.cast("double", safe=False)
+        numbers = np.asarray(doubles.to_numpy(zero_copy_only=False), dtype=np.float64)
         is_infinite = np.isinf(numbers)
         return ReadCells(np.where(is_infinite, np.nan, numbers), is_infinite)
     return read_plain(values, reading) or reading.read(clean_text(values))
