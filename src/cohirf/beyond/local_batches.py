@@ -3,38 +3,30 @@ of the data.
 
 A random batch of a tenth of the rows has a tenth of their density, and a radius or a number of
 neighbours means something else in it. For density-based methods, batches are therefore cells
-of space (see ``cells.py``). Clusters that reach over several batches are fused by the rows that
-these have in common: ``find_parts`` finds which, and ``fuse_leaves`` fuses them.
-
-Two batches of neighbours have rows in common: rows at home in one, and in the halo of the other.
-Clusters of the two are parts of one cluster if they share enough of these rows, and then fuse: a
-level of the hierarchy like any other. A core row of DBSCAN belongs to one cluster only, so one of
-them is enough.
+of space (see ``cells.py``). Clusters that reach over several batches are fused afterwards, in
+``fuse_batches.py``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter
-from typing import Any
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
-from cohirf.algorithm.batches import LocalBatches
+from cohirf.algorithm.batches import Batches, Run
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.levels import ActiveRows, FitState
+from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, draw_keys, generator_at
-from cohirf.algorithm.runs import Links, Survivors
 from cohirf.beyond.cells import AssignedRows, Cells, NoRoomError
-from cohirf.beyond.merge_tree import Groups
-from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, sum_by_label, take_places
+from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, take_places
 from cohirf.rows.storage import ArrayRows, Engine, Rows, SerialEngine, SomeRows, Storage
 
 # Rows on which cells are built, and rows of these for each cell; all rows, if the data has fewer.
@@ -53,6 +45,75 @@ LARGEST_BATCH = 1.5  # in units of the batch size
 # smallest cells come first, because no others are tried if these have no room; of the others, the
 # largest that have room are taken.
 SMALLER_CELLS = (4.0, 1.5, 2.0, 3.0)
+
+
+@dataclass(frozen=True)
+class LocalRun(Run):
+    """A run of local batches."""
+
+    # For each batch, the sorted indices of rows of other batches that the base method sees beside
+    # its rows
+    halos: tuple[IntArray, ...] = ()
+
+    def with_halos(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the indices of the rows of each batch, and of its halo."""
+        assert self.indices is not None
+        for (start, stop), halo in zip(pairwise(self.bounds.tolist()), self.halos, strict=True):
+            yield self.indices[start:stop], halo
+
+    def among(self, active: IntArray | None) -> Self:
+        """Return the run with other indices, as ``Run.among`` does."""
+        if active is None:
+            return self
+        halos = tuple(active[halo] for halo in self.halos)
+        return replace(super().among(active), halos=halos)
+
+    def indices_read(self) -> IntArray:
+        """Return the sorted indices of all rows that are read, halos included."""
+        assert self.indices is not None
+        return np.unique(np.concatenate([self.indices, *self.halos]))
+
+
+@dataclass(frozen=True)
+class LocalBatches(Batches):
+    """Batches of neighbours: the rows of one cell, sorted, cell after cell, and the halo of each.
+
+    See ``cells.py``.
+    """
+
+    halo: IntArray = field(default_factory=lambda: np.arange(0))
+    halo_bounds: IntArray = field(default_factory=lambda: np.arange(0))
+    is_exact: bool = False  # whether the halos have all rows that the labels of a batch depend on
+
+    @property
+    def home(self) -> IntArray:
+        """Positions, cell after cell."""
+        assert self.order is not None
+        return self.order
+
+    def without_halos(self) -> LocalBatches:
+        """Return the batches with empty halos."""
+        return replace(self, halo=np.arange(0), halo_bounds=np.zeros_like(self.halo_bounds))
+
+    def find_batches(self, positions: IntArray) -> IntArray:
+        """Return the number of the batch that each position is at home in."""
+        batch = np.empty(len(self.home), dtype=np.int32)
+        for number, (start, stop) in enumerate(pairwise(self.bounds.tolist())):
+            batch[self.home[start:stop]] = number
+        return batch[positions]
+
+    def runs(self, cuts: IntArray) -> Iterator[LocalRun]:
+        """Yield the runs; ``cuts`` are the sorted numbers of the batches at which a run begins."""
+        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
+            of_run = self.bounds[first : stop + 1]
+            ends = self.halo_bounds[first : stop + 1]
+            yield LocalRun(
+                of_run - of_run[0],
+                np.arange(0),
+                self.first_number + first,
+                indices=self.home[of_run[0] : of_run[-1]],
+                halos=tuple(self.halo[start:end] for start, end in pairwise(ends)),
+            )
 
 
 @dataclass(frozen=True)
@@ -305,123 +366,3 @@ def assign_block(task: BlockTask, cells: Cells, entropy: Entropy) -> AssignedRow
     return cells.assign(
         task.rows.take(positions), task.rows.draw_keys(positions, entropy), task.block.start
     )
-
-
-MIN_SHARED = 3  # of fewer rows, a share says little
-MIN_SHARE = 0.5  # of the smaller cluster's rows that two batches have in common
-
-
-def find_parts(
-    links: Iterable[Links], leaf_of: IntArray, leaves: Survivors, batch: IntArray | None
-) -> IntArray:
-    """Return a number for each leaf, which is the same for leaves that are parts of one cluster.
-
-    Parameters
-    ----------
-    links : iterable of Links
-        Rows that two batches have in common.
-    leaf_of : array of int
-        The number of the leaf of each row of the data where it is at home, by index.
-    leaves : Survivors
-        The clusters of all batches.
-    batch : array of int or None
-        The batch of each leaf; None if one row in common makes two clusters parts of one.
-    """
-    n_leaves = len(leaves.rows)
-    here, there, n_shared = _count_shared_rows(links, leaf_of, leaves)
-    if batch is not None:
-        # rows of each of the two clusters among all that their two batches have in common
-        of_here, of_there = (
-            _sum_equal(leaf, batch[other], n_shared)
-            for leaf, other in ((here, there), (there, here))
-        )
-        enough = (n_shared >= MIN_SHARED) & (n_shared >= MIN_SHARE * np.minimum(of_here, of_there))
-        here = here[enough]
-        there = there[enough]
-    graph = sparse.coo_array(
-        (np.ones(len(here), dtype=bool), (here, there)), shape=(n_leaves, n_leaves)
-    )
-    return np.asarray(connected_components(graph, directed=False)[1])
-
-
-def _count_shared_rows(
-    links: Iterable[Links], leaf_of: IntArray, leaves: Survivors
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of leaves that have rows in common, and how many: leaf at home, other leaf,
-    count.
-    """
-    n_leaves = len(leaves.rows)
-    keys = [np.empty(0, dtype=np.int64)]
-    counts = [np.empty(0, dtype=np.int64)]
-    for part in links:
-        here = np.asarray(leaf_of[part.rows], dtype=np.int64)
-        clustered = ~leaves.is_noise[here]
-        there = np.searchsorted(leaves.rows, part.survivors[clustered])
-        found, n_found = np.unique(here[clustered] * n_leaves + there, return_counts=True)
-        keys.append(found)
-        counts.append(n_found)
-    pairs, number = np.unique(np.concatenate(keys), return_inverse=True)
-    n_shared = np.bincount(number, weights=np.concatenate(counts)).astype(np.int64)
-    return pairs // n_leaves, pairs % n_leaves, n_shared
-
-
-def _sum_equal(left: IntArray, right: IntArray, counts: IntArray) -> IntArray:
-    """Return, for each pair, the sum of the counts of all pairs that are equal to it."""
-    keys = left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right
-    _, number = np.unique(keys, return_inverse=True)
-    return np.bincount(number, weights=counts)[number].astype(np.int64)
-
-
-def number_parts(labels: IntArray) -> IntArray:
-    """Return a number for each leaf, which is the same for leaves with the same label.
-
-    Noise is alone.
-    """
-    is_noise = labels < 0
-    number = np.cumsum(np.bincount(labels[~is_noise]) > 0)  # from 1
-    part = np.cumsum(is_noise, dtype=index_dtype(len(labels)))
-    part += number[-1] - 1 if len(number) else -1
-    part[~is_noise] = number[labels[~is_noise]] - 1
-    return part
-
-
-def fuse_leaves(state: FitState, part: IntArray) -> FitState:
-    """Return the state after a level that fuses the leaves with the same number, from 0, in
-    ``part``.
-
-    The leaf whose mean is nearest to the mean of the whole survives. No level follows, so survivors
-    have no means.
-    """
-    started = perf_counter()
-    leaves = state.survivors
-    n_views = state.survivors.view_stability.shape[1]
-    n_parts = int(part.max()) + 1
-    mass = leaves.total_mass
-    kept = np.empty(n_parts, dtype=state.fusions.parents.dtype)
-    kept[part] = np.arange(len(part))
-    # the others, such as rows of noise, are alone
-    several = np.flatnonzero(np.bincount(part)[part] > 1)
-    parts, label = np.unique(part[several], return_inverse=True)
-    kept[parts] = several[
-        Groups(leaves.means[several], mass[several]).find_central(label, len(parts))
-    ]
-    state.fusions.record(np.arange(len(part)), kept[part], state.level + 1)
-    by_leaf = np.argsort(kept)
-    kept = kept[by_leaf]
-    survivors = Survivors(
-        rows=kept,
-        values=None,
-        mass=None if leaves.mass is None else sum_by_label(part, leaves.mass, n_parts)[by_leaf],
-        sizes=np.bincount(part, weights=leaves.sizes).astype(np.int64)[by_leaf],
-        first_rows=kept,
-        weights=None
-        if leaves.weights is None
-        else sum_by_label(part, leaves.weights, n_parts)[by_leaf],
-        means=None,
-        is_noise=leaves.is_noise[kept],
-        stability=leaves.stability[kept],
-        batch_sizes=np.array([len(part)]),
-        batch_costs=np.array([[n_views, np.nan, 1.0, 0.0, perf_counter() - started, 0.0]]),
-        view_stability=np.ones((1, n_views)),
-    )
-    return state.after(survivors, "fused")

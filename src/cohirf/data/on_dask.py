@@ -229,7 +229,7 @@ class OnDask(Data):
         rows = LazyDaskSource(kept)
         resources = setup.make_resources(DaskEngine(client, kept), ScratchStorage())
         active = active_rows(rows, None if mass is None else ArrayWeights(mass), in_order=True)
-        active = replace(active, batches=blocks, apart=setup.apart)
+        active = replace(active, batches=blocks, steps=setup.steps)
         return contract_rows(active, setup.contraction, resources)
 
     def _contract_here(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:

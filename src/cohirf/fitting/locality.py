@@ -16,7 +16,8 @@ from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.beyond.local_batches import LARGEST_BATCH, Locality, find_parts, number_parts
+from cohirf.beyond.fuse_batches import find_parts, number_parts
+from cohirf.beyond.local_batches import LARGEST_BATCH, Locality
 from cohirf.beyond.reach import REACH_MARGIN, can_be_local, find_reach, links_every_row
 from cohirf.clusterers.density_labels import DensityLabels
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels

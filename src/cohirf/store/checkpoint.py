@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cohirf.algorithm.runs import ContractedRun
+from cohirf.beyond.batch_steps import LinkedRun
 from cohirf.clusterers.density_labels import PartsOfRun
 from cohirf.rows.storage import EngineAround
 from cohirf.spanning.found_in_runs import SpannedRun
@@ -42,7 +43,7 @@ from cohirf.store.schema import read, write
 from cohirf.wording import setting
 
 CHECKPOINT_KIND = "cohirf-checkpoint"
-CHECKPOINT_VERSION = 8
+CHECKPOINT_VERSION = 9
 JOURNAL = "journal"
 LOCK = "lock"
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
@@ -71,7 +72,7 @@ class Entry:
     """
 
     place: tuple[int, int]
-    outcome: ContractedRun | SpannedRun | PartsOfRun
+    outcome: ContractedRun | LinkedRun | SpannedRun | PartsOfRun
 
 
 @contextmanager
