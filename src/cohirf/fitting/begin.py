@@ -20,15 +20,9 @@ from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights
 from cohirf.error_contexts import warn_caller
-from cohirf.fitting.locality import (
-    are_local,
-    choose_density,
-    choose_overlap,
-    choose_settings,
-    count_dense,
-    count_spanned,
-)
-from cohirf.fitting.settings import Settings, Settled, make_contraction
+from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.locality import OVERLAP, LocalRows, LocalSize
+from cohirf.fitting.settings import Settings, Settled
 from cohirf.optional import is_installed
 from cohirf.planning import (
     Neighbourhood,
@@ -112,23 +106,19 @@ def measure_batches(
     room = data.room(read_memory_limit(settings.batch_size), settings.n_jobs)
     options = dict[str, Any]()
     must_fit = settings.batch_size != "auto"
-    density = None
+    size = LocalSize()
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
-    if are_local(settings, contraction.views.method.prototype):
-        spanned = choose_settings(data, n_rows, contraction)
-        if spanned is not None:  # the base method is not called
-            return Settled(
-                entropy, min(n_rows, count_spanned(data, spanned, room if must_fit else None))
-            )
-        density = choose_density(data, contraction, weights)
-        if density is not None and density.has_kernels:
-            return Settled(entropy, count_dense(data, room.memory_limit, must_fit=must_fit))
+    if settings.are_local(contraction.views.method.prototype):
+        rows = LocalRows(data, n_rows, contraction, weights, settings.n_jobs)
+        size = settings.family.size_local(rows, room, must_fit=must_fit)
+        if size.is_known:
+            return Settled(entropy, size.n_rows)
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
-        options = {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
+        options = {"overlap": OVERLAP, "n_readable": neighbourhood.n_rows}
     plan = plan_batches(read_sample, n_rows, contraction, room, **options)
     if settings.verbose:
-        may_grow = density is not None and plan.n_batches > 1
+        may_grow = size.may_grow and plan.n_batches > 1
         progress.say(plan.describe_growing() if may_grow else plan.describe())
     return Settled(entropy, plan.batch_size)
 
@@ -151,7 +141,7 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     if sparse.issparse(sample):
         return
     batch_rows = min(n_rows, contraction.batch_size or n_rows)
-    seen = n_rows if are_local(settings, method.prototype) else batch_rows
+    seen = n_rows if settings.are_local(method.prototype) else batch_rows
     found = count_neighbours(method.prototype, fill_missing(sample, data.column_means), seen)
     if found is None:
         return
