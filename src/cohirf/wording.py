@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -16,7 +17,9 @@ def percent(share: float) -> str:
     """Return a share in percent; 0% and 100% only if they are exact."""
     if 0 < share <= 0.005:
         return "less than 1%"
-    return "more than 99%" if 0.995 < share < 1 else f"{share:.0%}"
+    if 0.995 < share < 1:
+        return "more than 99%"
+    return f"{math.floor(100 * share + 0.5)}%"  # half is rounded up, as pages do
 
 
 def listed(names: Sequence[Any], most: int = 8) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from inspect import signature
 from math import ceil
 from pathlib import Path
@@ -12,7 +12,6 @@ from shlex import quote
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
 from cohirf.app.cli import command_line
 from cohirf.app.cli.console import Console, count_bytes
@@ -48,12 +47,16 @@ from cohirf.app.cli.summary import (
     fact_grid,
     summarize_model,
 )
-from cohirf.app.explain import Topics, describe_clusters, make_headline, name_topics
-from cohirf.app.explain.effects import REPEATED
-from cohirf.app.explain.words import shorten
+from cohirf.app.explain import (
+    Description,
+    Topics,
+    describe_clusters,
+    make_headline,
+    name_topics,
+)
+from cohirf.app.explain.words import join_words
 from cohirf.app.preparation import Classes, Data, Prepared, prepare
 from cohirf.app.preparation.data import find_column, read_length
-from cohirf.app.preparation.decide import GIVEN_BACK
 from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
@@ -75,7 +78,6 @@ MOST_READING = 5 * 2**25
 COPIES_IN_MEMORY = (
     3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
 )
-LEVELS = {"category", "boolean"}  # kinds of columns
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
     "--report report.html to see a report."
@@ -188,7 +190,6 @@ def fit(
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
     fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
-    fitted, prepared, asked = _fit_again(fitted, prepared, data, asked, parameters, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
@@ -199,6 +200,8 @@ def fit(
         topics = None
     else:
         topics = name_topics(fitted, prepared.source, texts, levels=levels or None)
+    if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
+        fitted.names_ = {number: topic.name for number, topic in enumerate(topics.topics[-1])}
     if pictures is None or topics is None:
         pictured = None
     else:
@@ -207,69 +210,21 @@ def fit(
     written = _write_files(
         targets, fitted, prepared, classes, origin, console, levels, topics, pictured
     )
+    description = describe_clusters(fitted, prepared)
     document |= _describe_fit(
-        fitted, prepared, document["numbers"], judged=console.as_json or not console.quiet
+        fitted,
+        description,
+        prepared,
+        document["numbers"],
+        judged=console.as_json or not console.quiet,
     )
-    if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
-        document["names"] = [topics.topics[-1][number].name for number in document["numbers"]]
+    if description.repeated:
+        console.note(_offer_without(description.repeated))
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     console.show(
         document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING)
     )
-
-
-def _fit_again(
-    model: CoHiRF,
-    prepared: Prepared,
-    data: Path,
-    asked: dict[str, Any],
-    parameters: dict[str, Any],
-    console: Console,
-) -> tuple[CoHiRF, Prepared, dict[str, Any]]:
-    """Fit without the category whose levels are the clusters, if there is one and the other columns
-    have others.
-
-    Returns the model, its data and how that was prepared: those given, if they stay.
-    """
-    name = _find_repeated(model, prepared, asked)
-    if name is None:
-        return model, prepared, asked
-    if model.checkpoint is not None:
-        drop = f"give --drop {quote(name)} and another --checkpoint to fit without it"
-        console.note(f"The clusters are nearly the levels of {name}: {drop}.")
-        return model, prepared, asked
-    without = asked | {"drop": (*asked["drop"], name)}
-    other = prepare(data, **without).explained({name: GIVEN_BACK})
-    settled = settle_parameters(parameters, other.source.n_rows, other.n_bytes, model.estimator)
-    try:
-        second = _fit_prepared(CoHiRF(model.estimator, **settled), other, console)
-    except ValueError:  # of parameters that need more columns
-        return model, prepared, asked
-    if adjusted_rand_score(model.labels_, second.labels_) >= REPEATED:
-        return model, prepared, asked
-    keep = f"give --as {quote(name)}=category to keep it"
-    console.note(f"{name} is left out, and the fit repeated: {GIVEN_BACK}; {keep}.")
-    return second, other, without
-
-
-def _find_repeated(model: CoHiRF, data: Prepared, asked: dict[str, Any]) -> str | None:
-    """Return the category whose levels are the clusters, if there are numbers without it, and
-    nobody asked for it.
-    """
-    kept = {shorten(column.name): column for column in data.preparation.kept}
-    kinds = {column.kind for column in kept.values()}
-    if not kinds & LEVELS or kinds <= LEVELS:
-        return None
-    repeated = [
-        kept.get(name) for name in describe_clusters(model, preparation=data.preparation).repeated
-    ]
-    names = [
-        str(column.name)
-        for column in repeated
-        if column is not None and column.name not in asked["kinds"]
-    ]
-    return names[0] if len(repeated) == len(names) == 1 else None
 
 
 def _read_topic_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
@@ -299,11 +254,20 @@ def _read_images(data: Data, column: Any, topics: Topics) -> list[Any]:
     return [cell.as_py() if row in shown_rows else None for row, cell in cells]
 
 
+def _offer_without(repeated: Sequence[str]) -> str:
+    """Return how to cluster without the categories whose levels are the clusters."""
+    drops = " ".join(f"--drop {quote(name)}" for name in repeated)
+    combined = "combined " if len(repeated) > 1 else ""
+    return (
+        f"The clusters are nearly the {combined}levels of {join_words(repeated)}: give {drops} to "
+        "cluster by the other columns."
+    )
+
+
 def _describe_fit(
-    model: CoHiRF, data: Prepared, numbers: list[int], *, judged: bool
+    model: CoHiRF, description: Description, data: Prepared, numbers: list[int], *, judged: bool
 ) -> dict[str, Any]:
     """Return the names of the clusters, the headline and, if they are ``judged``, the verdict."""
-    description = describe_clusters(model, preparation=data.preparation)
     diagnosis = model.diagnose() if judged else None
     verdict = None
     if diagnosis is not None:
@@ -311,10 +275,11 @@ def _describe_fit(
             "recommendation": diagnosis.recommendation,
             "line": in_words_of_options(diagnosis.line),
         }
-    headline = in_words_of_options(str(make_headline(description, diagnosis, data)))
+    headline = make_headline(description, diagnosis, data)
     return {
         "names": [description.name(number) for number in numbers],
-        "headline": headline,
+        "headline": in_words_of_options(str(headline)),
+        "facts": [asdict(fact) for fact in headline.facts],
         "verdict": verdict,
     }
 

@@ -17,7 +17,7 @@ from cohirf.app.cli.new_rows import open_model
 from cohirf.app.cli.summary import cluster_grid, model_grid, summarize_model
 from cohirf.app.explain import describe_clusters
 from cohirf.app.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
-from cohirf.app.preparation.decide import best_tally, decide, uses_comma
+from cohirf.app.preparation.decide import best_tally, decide_all, find_doubt, uses_comma
 from cohirf.app.preparation.evidence import (
     BadColumn,
     Evidence,
@@ -38,7 +38,12 @@ MOST_COLUMNS = 20  # shown in the table
 
 
 def info(
-    path: Path, *, delimiter: str | None = None, header: bool | None = None, json: bool = False
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    sheet: str | None = None,
+    json: bool = False,
 ) -> None:
     """Describe a model or a data file.
 
@@ -56,7 +61,7 @@ def info(
     if is_model(path):
         _describe_model(path, console)
     else:
-        _describe_data(Data.open(path, delimiter=delimiter, header=header), console)
+        _describe_data(Data.open(path, delimiter=delimiter, header=header, sheet=sheet), console)
 
 
 def _describe_model(path: Path, console: Console) -> None:
@@ -157,29 +162,29 @@ def _describe_columns(found: list[Evidence], table: Table | None) -> list[dict[s
     """Return name, kind and statistics of each column, and the cells that a fit could not read."""
     comma = any(map(uses_comma, found))
     best = [best_tally(one, comma=comma) for one in found]
-    verdicts = [
-        Number(one.name) if isinstance(one.name, int) else decide(one, comma=comma) for one in found
-    ]
+    if table is None:
+        verdicts: list[Column] = [Number(one.name) for one in found]
+    else:
+        verdicts = decide_all(found)
+    doubts = [find_doubt(*pair) for pair in zip(found, verdicts, strict=True)]
     strays = [_find_strays(verdict, tally) for verdict, tally in zip(verdicts, best, strict=True)]
     rows = [row for problem in strays if problem is not None for row, _ in problem.cells]
     places = {} if table is None else table.find_places(rows)
     return [
-        {"name": one.name, "type": one.stored, **_describe_verdict(verdict, problem, places)}
+        {"name": one.name, "type": one.stored, **_describe_verdict(verdict, problem, doubt, places)}
         | {
             "missing": one.n_missing,
             "distinct": one.n_distinct if one.is_counted else f"over {one.n_distinct:,}",
         }
         | _column_figures(tally, verdict)
-        for one, verdict, problem, tally in zip(found, verdicts, strays, best, strict=True)
+        for one, verdict, problem, doubt, tally in zip(
+            found, verdicts, strays, doubts, best, strict=True
+        )
     ]
 
 
-def _find_strays(verdict: Column | BadColumn, best: Tally | None) -> BadColumn | None:
-    """Return the cells that a fit would take as missing, or because of which it would refuse the
-    column.
-    """
-    if isinstance(verdict, BadColumn):
-        return verdict
+def _find_strays(verdict: Column, best: Tally | None) -> BadColumn | None:
+    """Return the cells that a fit would take as missing."""
     if best is None or not verdict.n_bad or not verdict.features:
         return None
     what = say_strays(verdict.n_bad, verdict.expects, are_taken=True)
@@ -187,13 +192,10 @@ def _find_strays(verdict: Column | BadColumn, best: Tally | None) -> BadColumn |
 
 
 def _describe_verdict(
-    verdict: Column | BadColumn, strays: BadColumn | None, places: dict[int, str]
+    verdict: Column, strays: BadColumn | None, doubt: str | None, places: dict[int, str]
 ) -> dict[str, Any]:
     """Return the kind of a column, why it has it, and which cells cannot be read."""
-    if isinstance(verdict, BadColumn):
-        kind = "unclear"
-        said = []
-    elif isinstance(verdict, LeftOut):
+    if isinstance(verdict, LeftOut):
         kind = verdict.role
         said = [f"left out: {verdict.reason}"]
     else:
@@ -201,6 +203,8 @@ def _describe_verdict(
         said = [verdict.reason]
     if strays is not None:
         said.append(in_words_of_options(strays.tell_cells(places)))
+    if doubt is not None:
+        said.append(in_words_of_options(doubt))
     return {
         "kind": kind,
         "unreadable": 0 if strays is None else strays.n_cells,
@@ -208,9 +212,9 @@ def _describe_verdict(
     }
 
 
-def _column_figures(tally: Tally | None, verdict: Column | BadColumn) -> dict[str, Any]:
+def _column_figures(tally: Tally | None, verdict: Column) -> dict[str, Any]:
     """Return the range of numbers and dates, and the mean of numbers."""
-    if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean | BadColumn):
+    if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean):
         return {}
     ends = {"min": tally.low, "max": tally.high}
     if isinstance(tally.reading, DateReading):

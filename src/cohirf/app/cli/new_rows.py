@@ -43,6 +43,7 @@ from cohirf.wording import listed
 DRIFTED = 3
 NEW_KIND = 4
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+SHEETS = (".xlsx", ".xls", ".ods")
 
 
 def changing_model(command: Command) -> Command:
@@ -343,9 +344,13 @@ def open_named(path: Path) -> tuple[CoHiRF, Preparation]:
 
 
 def csv_format(data: Path, model: Path) -> dict[str, Any]:
-    """Return the delimiter and the header of a CSV file, as they were given for that of the fit."""
+    """Return delimiter, header and sheet of a file, as they were given for that of the fit."""
     origin = load_about(model).origin
-    if origin is None or not data.name.lower().endswith(CSV):
+    if origin is None:
+        return {}
+    if data.name.lower().endswith(SHEETS):
+        return {name: origin.options.get(name) for name in ("header", "sheet")}
+    if not data.name.lower().endswith(CSV):
         return {}
     return {name: origin.options.get(name) for name in ("delimiter", "header")}
 

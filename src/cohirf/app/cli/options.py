@@ -24,7 +24,9 @@ from cohirf.clusterers.names import NAMES
 
 PANELS = {  # headings in the help; all other options are under Output
     **dict.fromkeys(("label_column", "id_column", "drop", "kinds", "scale", "impute"), "Data"),
-    **dict.fromkeys(("delimiter", "header", "data", "vectors", "text", "images", "places"), "Data"),
+    **dict.fromkeys(
+        ("delimiter", "header", "sheet", "data", "vectors", "text", "images", "places"), "Data"
+    ),
     **dict.fromkeys(("estimator", "param", "eps", "clusters", "recluster"), "Clustering"),
 }
 FLAGS_OF = {"kinds": "--as", "header": "--header/--no-header"}  # where they differ from the names
@@ -296,7 +298,9 @@ class DataOptions:
     delimiter : str, default=found
         Character that separates the values of a CSV file.
     header : bool, default=it does
-        Whether the first line of a CSV file contains column names.
+        Whether the first line of a CSV file or sheet contains column names.
+    sheet : name, default=the first
+        The sheet of a spreadsheet.
     """
 
     label_column: str | None = None
@@ -307,6 +311,7 @@ class DataOptions:
     impute: str = "median"
     delimiter: str | None = None
     header: bool | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         read_kinds(self.kinds)

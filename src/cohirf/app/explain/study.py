@@ -36,16 +36,18 @@ from cohirf.app.explain.table import (
     name_features,
     names_of,
     read_cells,
+    read_original,
     read_prepared,
     read_rows,
     read_table,
 )
 from cohirf.app.explain.words import shorten
-from cohirf.app.preparation import Boolean, Classes, LeftOut, Number
+from cohirf.app.preparation import Boolean, Classes, LeftOut, Number, Vector
 from cohirf.described import require_labels_here
 from cohirf.estimator import CoHiRF
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.rows.silhouette import mean_silhouette
+from cohirf.sources import ScaledSource
 from cohirf.summary.numbers import cluster_positions, positions_of
 
 SEED = 0  # the same rows each time
@@ -124,6 +126,10 @@ class Study:
         if self.prepared is not None:
             preparation = self.prepared.preparation
             names = [feature.name for feature in preparation.features]
+            if isinstance(self.prepared.source, ScaledSource):
+                exemplars = np.asarray(self.model.exemplar_indices_)[clusters]
+                rows, place = np.unique(exemplars, return_inverse=True)
+                return read_cells(read_original(self.prepared, rows), place, names)
             return read_cells(
                 preparation.to_original_units(as_dense(self.model.exemplars_)), clusters, names
             )
@@ -135,6 +141,13 @@ class Study:
     def units(self) -> dict[str, str]:
         """The units of columns that have one."""
         return {} if self.prepared is None else find_units(self.prepared)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the rows are vectors, whose numbers have no names."""
+        if self.prepared is None:
+            return False
+        return any(isinstance(column, Vector) for column in self.prepared.preparation.kept)
 
     @property
     def n_columns(self) -> int:

@@ -57,7 +57,8 @@ class Data:
     """A table, or an array without column names, in a file or in memory."""
 
     origin: Any  # the data itself, or its path
-    csv: dict[str, Any]  # delimiter and header of a CSV file, if they were given
+    # delimiter and header of a CSV file, header and sheet of a spreadsheet, if they were given
+    csv: dict[str, Any]
     table: Table | None  # None for an array
     name: str  # in error messages
     columns: list[Name]  # names of all columns; numbers if the data has no names
@@ -65,9 +66,16 @@ class Data:
     candidates: list[Name]
 
     @classmethod
-    def open(cls, data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Data:
+    def open(
+        cls,
+        data: Any,
+        *,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        sheet: str | None = None,
+    ) -> Data:
         """Open data and find its columns, without reading its rows."""
-        csv: dict[str, Any] = {"delimiter": delimiter, "header": header}
+        csv: dict[str, Any] = {"delimiter": delimiter, "header": header, "sheet": sheet}
         if isinstance(data, str | os.PathLike):
             origin = Path(data).expanduser()
         else:
@@ -216,6 +224,7 @@ def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
             isinstance(one, Number | Boolean)
             and table.types[str(one.name)] in ARROW_NUMBERS
             and getattr(one, "missing", None) is None
+            and not one.n_bad
         )
         for one in columns
     )
