@@ -657,7 +657,7 @@ def test_a_pipeline_cannot_have_local_batches():
         in_local_batches(make_pipeline(StandardScaler(), DBSCAN()), 50).fit(X)
 
 
-def test_many_rows_on_one_spot_are_dealt_in_time_that_grows_with_the_rows():
+def test_many_rows_on_one_spot_are_assigned_in_time_that_grows_with_the_rows():
     X = np.ones((4000, 2))
     active = ActiveRows(ArrayRows(X))
     place = Locality(100, 1.0, None, root_entropy(0))

@@ -43,7 +43,7 @@ N_SAMPLES = 3  # of data with more rows
 # Numbers up to this are tried first, and twice as many as long as the best is in the upper half.
 FIRST_NUMBERS = 20
 STEP = 0.05  # larger numbers are tried in steps of this share, and then those beside the best
-ROWS_PER_NUMBER = 8  # no more numbers than one for so many rows of a sample
+ROWS_PER_NUMBER = 8  # rows of a sample for each number that is tried
 FEWEST_ROWS = 8  # fewer are one cluster
 N_SPLITS = 2  # into halves
 # of modularity and cut, compared with the silhouette; and of the cut in the strength
@@ -56,7 +56,7 @@ CLEAR = 0.85
 # Halves have the same clusters if they differ in less than this part of one cluster: the strength
 # is 1 less this part, divided by the number of clusters, or more.
 SAME_PART = 0.2
-# Up to so many rows, and one for so many, are not a cluster, however far from the others they are.
+# At most this many rows, and one of this many, are no cluster, however far from the others.
 MOST_CRUMBS = 3
 ROWS_PER_CRUMB = 30
 NO_CUTS = (np.nan,) * len(MERGES)
@@ -174,7 +174,7 @@ class Choice:
         return f"{self.n_clusters:,} clusters were asked for."
 
     def describe_number(self) -> str:
-        """Return why there are so many clusters; nothing if the number was given."""
+        """Return why there is this number of clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
             if self.is_given:
                 return ""

@@ -589,8 +589,8 @@ class CoHiRF(
         """Return the opposite of the sum of squared distances to the nearest medoid, so that
         searches can compare fits.
 
-        More clusters score higher, as with K-Means. ``choice_`` and :func:`cohirf.tuning.tune`
-        compare numbers of clusters. Distances are those of :meth:`transform`, in the metric of the
+        More clusters score higher, as with K-Means: ``choice_`` compares numbers of clusters.
+        Distances are those of :meth:`transform`, in the metric of the
         fit: scores of different metrics cannot be compared.
 
         Parameters

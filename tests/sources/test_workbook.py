@@ -109,7 +109,7 @@ def test_another_sheet_is_named(book):
     ("options", "message"),
     [
         ({"sheet": "Three"}, r"sheet='Three': .*book.xlsx has no such sheet: it has"),
-        ({"delimiter": ";"}, "delimiter= is only for CSV files: leave it out"),
+        ({"delimiter": ";"}, "delimiter is only for CSV files: leave it out"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(book, options, message):

@@ -37,14 +37,14 @@ CORE_NEIGHBOUR = 3  # its distance is the radius of a point: the inverse of the 
 BRIDGE_WEIGHT = 0.1  # of an edge that joins two parts, if it is as short as the edges around it
 WEAKEST_BRIDGE = 1e-3  # lowest ratio of the distances around a bridge to its length
 SEARCHED_IN_PART = 500  # points from which the shortest connection of a part is sought
-# of more parts, the shortest connection to one of so many is sought
+# of more parts, the shortest connection to one of this number is sought
 MANY_PARTS = 50
 NEAR_PARTS = 10
 MOST_AT_ONCE = (
     200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
 )
 SHORTER = 1e-6  # weight of plain distances in the tree: they decide where radii are equal
-DENSE_FEATURES = 4  # up to so many features, neighbours are found by a tree, in little time
+DENSE_FEATURES = 4  # up to this many features, neighbours are found by a tree, in little time
 # of a graph: about a tenth of a second
 ROWS_OF_FEW_FEATURES = 20_000
 ROWS_OF_MANY_FEATURES = 2_500

@@ -17,16 +17,17 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import tally_features
 from cohirf.algorithm.levels import (
-    DrawCompanions,
     FitState,
     LevelRecord,
     Resources,
     contract_levels,
 )
 from cohirf.algorithm.randomness import root_entropy
+from cohirf.algorithm.runs import PAPER, Steps
+from cohirf.beyond.batch_steps import WithCompanions
 from cohirf.beyond.choose_merge import SampledRows, explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
-from cohirf.beyond.local_batches import fuse_leaves
+from cohirf.beyond.fuse_batches import fuse_leaves
 from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches
 from cohirf.choice import Choice
 from cohirf.data import Data
@@ -224,7 +225,8 @@ class Fit:
         is_reached = self.settings.family.is_reached
         max_iter = self.settings.max_iter
         if max_iter > 1 and not is_reached(state):
-            resources = self._later_resources(first_level, storage)
+            resources = self._resources(self.data.later_engine(self.settings.n_jobs), storage)
+            state = state.with_steps(self._later_steps(first_level))
             for after in islice(
                 contract_levels(state, self.contraction, max_iter, resources, is_reached), 1, None
             ):
@@ -287,8 +289,8 @@ class Fit:
             self._warn(ending.choice.describe_number())
 
     def warn_of_problem(self, sizes: IntArray) -> None:
-        """Warn if the clusters, of which each has so many rows, are useless, unless a warning has
-        said why.
+        """Warn if clusters with these numbers of rows are useless, unless a warning has said
+        why.
         """
         keeps_noise = self.settings.family.keeps_noise
         problem = find_problem(sizes, self.n_rows - int(sizes.sum()), keeps_noise=keeps_noise)
@@ -310,7 +312,7 @@ class Fit:
         asked = f"n_clusters={n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (
-                f"{asked} {name} found only {n_found} groups, or the data has only so many "
+                f"{asked} {name} found only {n_found} groups, or the data has only that many "
                 "distinct rows. Lower n_clusters."
             )
         return (
@@ -322,9 +324,7 @@ class Fit:
     def _population(self) -> Population:
         return Population(self.data.rows, self.weights)
 
-    def _resources(
-        self, engine: Engine, storage: Storage, draw_companions: DrawCompanions | None = None
-    ) -> Resources:
+    def _resources(self, engine: Engine, storage: Storage) -> Resources:
         """Return resources with an engine that records runs in the checkpoint and shows
         progress.
         """
@@ -336,22 +336,22 @@ class Fit:
             of_views: Engine = SerialEngine()
         else:
             of_views = local_engine(self.settings.n_jobs)
-        return Resources(engine, of_views, storage, draw_companions)
+        return Resources(engine, of_views, storage)
 
-    def _later_resources(self, first_level: FirstLevel, storage: Storage) -> Resources:
-        """Return the resources of levels above the first.
+    def _later_steps(self, first_level: FirstLevel) -> Steps:
+        """Return how batches of levels above the first are contracted.
 
         If medoids have masses, and the base method takes no weights, it sees other rows of the data
         beside them.
         """
         settings = self.settings
-        draw = None
-        if settings.sum_mass and not settings.take_weights:
-            assert settings.base is not None  # the default takes weights
-            n_shown = count_shown(settings.base, self.contraction.batch_size)
-            entropy = self.contraction.views.entropy
-            draw = Companions(self.data.rows, entropy, n_shown, first_level.leaves.rows).draw
-        return self._resources(self.data.later_engine(self.settings.n_jobs), storage, draw)
+        if not settings.sum_mass or settings.take_weights:
+            return PAPER
+        assert settings.base is not None  # the default takes weights
+        n_shown = count_shown(settings.base, self.contraction.batch_size)
+        entropy = self.contraction.views.entropy
+        companions = Companions(self.data.rows, entropy, n_shown, first_level.leaves.rows)
+        return WithCompanions(companions.draw)
 
     def warn_if_no_two_rows_can_fuse(self) -> None:
         """Warn if the base method is told at least as many clusters as there are rows."""

@@ -16,7 +16,8 @@ from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.beyond.local_batches import LARGEST_BATCH, Locality, find_parts, number_parts
+from cohirf.beyond.fuse_batches import find_parts, number_parts
+from cohirf.beyond.local_batches import LARGEST_BATCH, Locality
 from cohirf.beyond.reach import REACH_MARGIN, can_be_local, find_reach, links_every_row
 from cohirf.clusterers.density_labels import DensityLabels
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
@@ -32,11 +33,12 @@ from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
 from cohirf.spanning.settings import SpanningSettings, find_obstacle, settings_of
 from cohirf.spanning.spanning_labels import LONGEST_LIST, SpanningLabels, may_miss_neighbours
+from cohirf.wording import setting
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree
-# of all rows leave it. So its batches have at least so many rows. With many features, the time for
-# a row grows with the batch, and neighbours that batches miss are found afterwards: batches are so
-# many times smaller.
+# of all rows leave it. So its batches have at least this many rows. With many features, the time
+# for a row grows with the batch, and neighbours that batches miss are found afterwards: batches are
+# this many times smaller.
 SPANNED_ROWS = 2**17
 SMALLER_LISTED = 16
 SPANNED_BYTES = 350  # of a row of a batch, beside its values and its neighbours
@@ -50,7 +52,7 @@ LISTED_KEPT = (240, 640)
 OVERLAP = 1.0
 SPANNED_OVERLAP = 0.5
 # Kernels of DBSCAN take about 150 bytes per row, and no longer for each row of a larger batch. So
-# its batches have at least so many rows.
+# its batches have at least this many rows.
 DENSITY_ROWS = 2**17
 DENSITY_BYTES = 150
 # measured, while they are compiled
@@ -367,7 +369,8 @@ def _take_room(
             f"{format_bytes(memory_limit)} of memory is too little: this process takes "
             f"{format_bytes(taken)}, of which {format_bytes(compiled)} for compiled code{kept}, "
             f"and a batch of {method} takes {format_bytes(batch_bytes)}. "
-            f'Allow more, such as batch_size="{format_bytes(1.2 * (taken + batch_bytes))}".'
+            "Allow more, such as "
+            f"{setting('batch_size', format_bytes(1.2 * (taken + batch_bytes)))}."
         )
 
 

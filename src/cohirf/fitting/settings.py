@@ -38,6 +38,7 @@ from cohirf.fitting.families import Family, choose_family
 from cohirf.parameters import Parameters, remedies_for
 from cohirf.planning.memory import read_memory_limit
 from cohirf.problems import Remedies
+from cohirf.wording import setting
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -89,7 +90,9 @@ class Settings:
         Raise for parameters that do not fit them.
         """
         if model.n_jobs == 0:
-            raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
+            raise ValueError(
+                f"{setting('n_jobs', 0)} is not valid: give 1 or more, or -1 for all cores."
+            )
         if isinstance(model.batch_size, str):
             read_memory_limit(model.batch_size)  # raises for other text
         n_features = model.n_features_in_

@@ -22,7 +22,7 @@ from cohirf.sources.files import FileStamp
 from cohirf.sources.source import ColumnChoice, choose_names, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 from cohirf.store.files import TemporaryFile, one_line
-from cohirf.wording import count_of, number_repeated
+from cohirf.wording import count_of, number_repeated, setting
 
 CSV_BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
@@ -84,7 +84,8 @@ class CsvTable(Table):
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"'
         ):
             raise ValueError(
-                f"delimiter={delimiter!r} is not valid: give one character, such as ; or a tab."
+                f"{setting('delimiter', delimiter)} is not valid: give one character, such as "
+                "; or a tab."
             )
         self._file = FileStamp.of(path)
         self._header = header
@@ -223,7 +224,7 @@ class CsvTable(Table):
             )
         return (
             f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its "
-            "delimiter=."
+            f"{setting('delimiter')}."
         )
 
     def _explain_ragged(self) -> str:
@@ -255,7 +256,8 @@ class CsvTable(Table):
             more = ""
         return (
             f"{self.name} has {n_columns} columns, but {', '.join(listed)}{more}: repair the file, "
-            f"or give the delimiter of the file with delimiter= if it is not {self.delimiter!r}."
+            f"or give the delimiter of the file with {setting('delimiter')} if it is not "
+            f"{self.delimiter!r}."
         )
 
     def _find_encoding(self) -> str:
@@ -334,8 +336,8 @@ def name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[s
         return [f"f{number}" for number in range(len(cells))]
     if header is None and all(is_plain_number(cell) for cell in cells):
         raise ValueError(
-            f"{name} has only numbers in its first line: give header=False if they are data, "
-            "header=True if they are names."
+            f"{name} has only numbers in its first line: give {setting('header', False)} if they "
+            f"are data, {setting('header', True)} if they are names."
         )
     return number_repeated(
         [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]

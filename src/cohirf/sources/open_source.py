@@ -30,6 +30,7 @@ from cohirf.sources.tables import (
 )
 from cohirf.sources.workbook import SheetTable
 from cohirf.store.files import one_line, shown
+from cohirf.wording import setting
 
 FILES: dict[str, type[Source | Table]] = {
     ".npy": NpySource,
@@ -185,7 +186,7 @@ def _refuse_options(kind: Any, **given: Any) -> None:
     for option, value in given.items():
         kinds, called = OPTIONS[option]
         if value is not None and kind not in kinds:
-            raise TypeError(f"{option}= is only for {called}: leave it out.")
+            raise TypeError(f"{setting(option)} is only for {called}: leave it out.")
 
 
 def find_format(path: Path) -> Any:

@@ -25,6 +25,8 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.get_clusters import tally_features
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level
 from cohirf.algorithm.parents import Recorded
+from cohirf.algorithm.runs import PAPER
+from cohirf.beyond.batch_steps import WithinBorders
 from cohirf.data import Data, InMemory
 from cohirf.data.first_level import FirstLevel
 from cohirf.engines import local_engine
@@ -161,7 +163,8 @@ def _contract_groups(
     engine = local_engine(settings.n_jobs)
     storage = Storage()
     fusions = Recorded.unwritten(len(some), storage)
-    active = ActiveRows(data.rows, None, mass, batches=blocks, apart=apart)
+    steps = PAPER if apart is None else WithinBorders(apart)
+    active = ActiveRows(data.rows, None, mass, batches=blocks, steps=steps)
     survivors = contract_level(
         active, height + 1, contraction, Resources(engine, engine, storage), fusions
     )

@@ -128,14 +128,14 @@ def test_what_it_chose_can_be_given(cohirf, folder, iris):
 def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
         "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 "
-        "--max-features 0.5 --consensus relaxed --batch-size 100 --checkpoint ck/ --label-column "
+        "--max-features 0.5 --batch-size 100 --checkpoint ck/ --label-column "
         "species --id-column id --scale standard --out labels.parquet --model model.cohirf "
         "--report report.html --n-jobs 2 --seed 0"
     )
     outcome = cohirf(*command.split())
     assert outcome.code == 0
     X = StandardScaler().fit_transform(iris[FEATURES])
-    options = {"views": 5, "max_features": 0.5, "consensus": "relaxed", "batch_size": 100}
+    options = {"views": 5, "max_features": 0.5, "batch_size": 100}
     labels = expected_labels(X, DBSCAN(eps=0.8, min_samples=5), **options)
     table = pq.read_table("labels.parquet")
     assert table.column_names == ["id", "cluster"]
@@ -330,9 +330,8 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
     assert (read_labels() == expected_labels(source, KMeans(3), views=2, batch_size=40)).all()
 
 
-def test_batches_can_be_local(cohirf, folder, iris):
+def test_batches_of_dbscan_are_local(cohirf, folder, iris):
     options = ("--estimator", "dbscan", "--param", "eps=0.5", "--scale", "none", "--batch-size", 40)
-    local = ("--batches", "local")
     assert (
         cohirf(
             "fit",
@@ -342,13 +341,12 @@ def test_batches_can_be_local(cohirf, folder, iris):
             "--drop",
             "species",
             *options,
-            *local,
             "--out",
             "labels.csv",
         ).code
         == 0
     )
-    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40, batches="local")
+    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40)
     assert (read_labels() == same).all()
 
 
@@ -433,7 +431,7 @@ def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart, iris):
     outcome = cohirf("fit", "deep.csv", *apart, *QUICK, "--json")
     warning = (
         "deep.csv: column 'depth' has 3 cells of -999, far from all others: if these are missing, "
-        "give --as 'depth'=number:-999; they are taken as numbers."
+        "give --as depth=number:-999; they are taken as numbers."
     )
     assert f"warning: {warning}\n" in outcome.err
     assert json.loads(outcome.out)["warnings"] == [warning]

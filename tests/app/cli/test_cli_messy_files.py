@@ -179,7 +179,7 @@ def test_several_doubtful_columns_are_told_in_one_run(cohirf):
     assert kinds == NUMBER_NAMES | {"a": "category", "b": "category"}
     assert (
         "column 'a' has 100 of 120 cells that are numbers, and others such as 'seven': it is taken "
-        "as a category; give --as 'a'=number to take the others as missing." in said
+        "as a category; give --as a=number to take the others as missing." in said
     )
     assert "column 'b' has 90 of 120 cells that are dates, and others such as 'spring'" in said
 
@@ -302,5 +302,5 @@ def test_info_tells_what_is_not_sure_about_a_column(cohirf):
     assert (column["kind"], column["unreadable"]) == ("category", 0)
     assert column["note"] == (
         "2 levels; has 100 of 120 cells that are numbers, and others such as 'seven': it is taken "
-        "as a category; give --as 'a'=number to take the others as missing"
+        "as a category; give --as a=number to take the others as missing"
     )

@@ -216,7 +216,7 @@ def test_a_sparse_matrix_is_taken_as_it_is():
 def test_columns_of_an_array_have_no_kinds():
     with pytest.raises(
         ValueError,
-        match="The array has no column names: its columns are numbers, and kinds= is for",
+        match="The array has no column names: its columns are numbers, and kinds is for",
     ):
         prepare(np.eye(3), kinds={0: "category"})
 

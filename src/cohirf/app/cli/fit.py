@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from cohirf import CoHiRF
 from cohirf.app.cli import command_line
 from cohirf.app.cli.console import Console, count_bytes
-from cohirf.app.cli.errors import BadInputError, Interrupted, in_words_of_options, read_count
+from cohirf.app.cli.errors import BadInputError, Interrupted, flag_of, read_count
 from cohirf.app.cli.options import (
     BASE_METHOD,
-    FLAGS,
     DataOptions,
-    FitParameters,
     MethodOptions,
     ScreenOptions,
     read_parameters,
@@ -58,18 +57,11 @@ from cohirf.app.explain.words import join_words
 from cohirf.app.preparation import Classes, Data, Prepared, prepare
 from cohirf.app.preparation.data import find_column, read_length
 from cohirf.clusterers.names import NAMES, make_base_method
-from cohirf.estimator import CoHiRF
+from cohirf.inspection import set_columns
 from cohirf.optional import import_optional
-from cohirf.planning.memory import (
-    format_bytes,
-    peak_bytes,
-    read_memory_limit,
-    reset_peak,
-    resident_bytes,
-)
-from cohirf.sources.files import shown
-from cohirf.store.models import Origin, save_model
-from cohirf.validation import set_columns
+from cohirf.planning import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
+from cohirf.store import Origin, save_model, shown
+from cohirf.wording import setting
 
 ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
 # To read a file takes at least so much memory, and for a large one up to so much more.
@@ -95,11 +87,12 @@ class Targets:
     keep: bool = False  # whether the columns of the data are written, too
 
 
-def fit(
+def fit_file(
     data: Path,
     method: MethodOptions,
-    given: FitParameters,
+    given: dict[str, Any],
     about: DataOptions,
+    targets: Targets,
     screen: ScreenOptions,
     *,
     vectors: str | None = None,
@@ -107,50 +100,12 @@ def fit(
     images: str | None = None,
     places: tuple[str, str] | None = None,
     eps: str | None = None,
-    out: Path | None = None,
-    keep: bool = False,
-    model: Path | None = None,
-    report: Path | None = None,
-    force: bool = False,
 ) -> None:
-    r"""Cluster the rows of a file.
+    """Cluster the rows of a file: cohirf fit.
 
-    Parameters
-    ----------
-    vectors : name
-        Column of vectors, such as embeddings, to cluster by their cosine; other columns are no
-        features.
-    text : name
-        Column of texts: clusters are named by words, and the report shows topics. --clusters
-        200,40,8 gives levels.
-    images : name
-        Column of images, as bytes or paths: with --text, the report has small copies of those of
-        typical rows.
-    places : latitude longitude
-        Two columns with degrees, which are the only features: cluster by distance along the globe.
-    eps : float or str
-        The radius of DBSCAN, which is then the base method; with --places a length, such as 2km,
-        500m or 1mi.
-    keep : bool
-        Write the columns of the data to --out, too.
-    model : file
-        Save the model to this new file.
-    report : file
-        Write a report to this .html file.
-
-    Examples
-    --------
-    cohirf fit data.csv
-    cohirf fit iris.csv --label-column species --clusters 3 --report report.html
-    cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv
-    cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000
-    --checkpoint ck/ \
-    --id-column id --out labels.parquet --model model.cohirf
-    cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 --report topics.html
-    cohirf fit places.parquet --places lat lon --eps 2km --report map.html
+    ``given`` are parameters of CoHiRF; those that are None are not given.
     """
     console = Console.on(screen)
-    targets = Targets(out, model, report, force, keep=keep)
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
     given, levels = _read_topic_levels(given)
@@ -163,8 +118,8 @@ def fit(
     _refuse_low_limit(data, read_memory_limit(parameters.get("batch_size")))
     with console.reading(data):
         prepared = prepare(data, **asked)
-    if keep:
-        check_kept(out, prepared.data)
+    if targets.keep:
+        check_kept(targets.out, prepared.data)
     texts = None if text is None else _read_texts(prepared.data, text)
     if images is not None and texts is None:
         raise BadInputError(
@@ -174,7 +129,7 @@ def fit(
     if images is None:
         pictures = None
     else:
-        pictures = find_column(at.name, at.columns, images, f"{images=}")
+        pictures = find_column(at.name, at.columns, images, setting("images", images))
     settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
     chosen = {"--estimator": named} if named != method.estimator else {}
     chosen |= {} if base is not None or "n_clusters" in parameters else {"--clusters": "auto"}
@@ -184,7 +139,9 @@ def fit(
         else {"--scale": scaling}
     )
     chosen |= {
-        FLAGS[name]: value for name, value in settled.items() if name not in given and name in FLAGS
+        flag_of(name): value
+        for name, value in settled.items()
+        if name not in parameters and name in given
     }
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
@@ -231,7 +188,7 @@ def _read_topic_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]
     """Return the options with the largest of several numbers of clusters, and these numbers, if
     there are several.
     """
-    numbers = given.get("n_clusters", "").split(",")
+    numbers = (given["n_clusters"] or "").split(",")
     if len(numbers) == 1:
         return given, []
     levels = sorted({read_count("--clusters", number.strip()) for number in numbers}, reverse=True)
@@ -240,7 +197,7 @@ def _read_topic_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]
 
 def _read_texts(data: Data, column: str) -> Any:
     """Return the texts of all rows, as an Arrow array."""
-    name = find_column(data.name, data.columns, column, f"text={column!r}")
+    name = find_column(data.name, data.columns, column, setting("text", column))
     arrow = import_optional("pyarrow", "arrow", "--text")
     return arrow.chunked_array([part.cast("large_string") for part in data.read(name)])
 
@@ -273,12 +230,12 @@ def _describe_fit(
     if diagnosis is not None:
         verdict = {
             "recommendation": diagnosis.recommendation,
-            "line": in_words_of_options(diagnosis.line),
+            "line": diagnosis.line,
         }
     headline = make_headline(description, diagnosis, data)
     return {
         "names": [description.name(number) for number in numbers],
-        "headline": in_words_of_options(str(headline)),
+        "headline": str(headline),
         "facts": [asdict(fact) for fact in headline.facts],
         "verdict": verdict,
     }

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils._pprint import _changed_params
 
+from cohirf import CoHiRF
 from cohirf.app.cli.console import Console, TextGrid
-from cohirf.app.cli.errors import in_words_of_options
 from cohirf.app.cli.new_rows import open_model
 from cohirf.app.cli.summary import cluster_grid, model_grid, summarize_model
 from cohirf.app.explain import describe_clusters
@@ -27,36 +27,17 @@ from cohirf.app.preparation.evidence import (
     say_strays,
 )
 from cohirf.app.preparation.readings import DateReading
-from cohirf.estimator import CoHiRF
-from cohirf.progress import describe_level
-from cohirf.sources.tables import Table
-from cohirf.store.models import is_model
-from cohirf.summary.numbers import Totals
-from cohirf.validation import count_views
+from cohirf.inspection import Totals, count_views, describe_level
+from cohirf.sources import Table
+from cohirf.store import is_model
 
 MOST_COLUMNS = 20  # shown in the table
 
 
-def info(
-    path: Path,
-    *,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    sheet: str | None = None,
-    json: bool = False,
+def describe_file(
+    path: Path, *, delimiter: str | None, header: bool | None, sheet: str | None, json: bool
 ) -> None:
-    """Describe a model or a data file.
-
-    Parameters
-    ----------
-    path : MODEL|DATA
-        The file of a model, or a data file.
-
-    Examples
-    --------
-    cohirf info model.cohirf
-    cohirf info data.parquet
-    """
+    """Describe a model or a data file: cohirf info."""
     console = Console(as_json=json)
     if is_model(path):
         _describe_model(path, console)
@@ -82,7 +63,7 @@ def _describe_model(path: Path, console: Console) -> None:
         "since_the_fit": asdict(totals) if model.history_ else None,
         "diagnosis": {
             "recommendation": diagnosis.recommendation,
-            "line": in_words_of_options(diagnosis.line),
+            "line": diagnosis.line,
             "findings": [asdict(finding) for finding in diagnosis.findings],
         },
     }
@@ -98,7 +79,7 @@ def _describe_model(path: Path, console: Console) -> None:
     findings = [
         f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings
     ]
-    said += map(in_words_of_options, [diagnosis.line, *findings])
+    said += [diagnosis.line, *findings]
     clusters = [cluster_grid(document)] if document["clusters"] else []
     n_views = count_views(model.views)
     levels = [describe_level(record, n_views) for record in model.diagnostics_]
@@ -202,9 +183,9 @@ def _describe_verdict(
         kind = verdict.kind
         said = [verdict.reason]
     if strays is not None:
-        said.append(in_words_of_options(strays.tell_cells(places)))
+        said.append(strays.tell_cells(places))
     if doubt is not None:
-        said.append(in_words_of_options(doubt))
+        said.append(doubt)
     return {
         "kind": kind,
         "unreadable": 0 if strays is None else strays.n_cells,

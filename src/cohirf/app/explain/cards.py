@@ -25,8 +25,8 @@ from cohirf.app.explain.rows import BadlyFitting
 from cohirf.app.explain.study import Sample
 from cohirf.app.explain.table import as_dense
 from cohirf.app.explain.words import name_clusters
-from cohirf.hierarchy.outline import find_siblings
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.hierarchy import find_siblings
+from cohirf.rows import FloatArray, IntArray
 
 LISTED_CLUSTERS = 300  # clusters of a cut that are described
 SHOWN_TRAITS = 5  # of each cluster

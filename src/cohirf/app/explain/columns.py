@@ -19,7 +19,7 @@ from cohirf.app.explain.effects import Trait
 from cohirf.app.explain.study import Sample
 from cohirf.app.explain.table import Feature, Table, as_dense, take_rows
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows import FloatArray, IntArray
 
 N_BINS = 24
 TAIL = 0.005  # share of the rows at each end that are counted in the outermost bins

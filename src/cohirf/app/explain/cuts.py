@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.parents import find_roots_of
-from cohirf.beyond.merge_tree import MergeTree
-from cohirf.choice import Choice
-from cohirf.estimator import CoHiRF
-from cohirf.hierarchy import FusionHierarchy
-from cohirf.rows.grouping import IntArray
-from cohirf.summary.numbers import cluster_positions
+from cohirf import Choice, CoHiRF
+from cohirf.hierarchy import FusionHierarchy, find_roots_of
+from cohirf.inspection import MergeTree, cluster_positions
+from cohirf.rows import IntArray
 
 # Every number of clusters up to the first can be chosen; above it, numbers of equal ratio, and
 # those of levels.

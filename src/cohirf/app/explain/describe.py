@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf import Choice, CoHiRF
 from cohirf.app.explain.diagnose import ALONE, EITHER, Diagnosis
 from cohirf.app.explain.effects import (
     Trait,
@@ -46,20 +47,17 @@ from cohirf.app.explain.words import (
     uncapitalised,
 )
 from cohirf.app.preparation.decide import NAMED
-from cohirf.choice import Choice
-from cohirf.estimator import CoHiRF
-from cohirf.hierarchy.export import to_frame
-from cohirf.hierarchy.outline import (
+from cohirf.hierarchy import (
     STROKES,
     Node,
     Outline,
     find_siblings,
     make_outline,
+    to_frame,
     write_branches,
 )
-from cohirf.parameters import remedies_for
-from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
-from cohirf.summary.numbers import cluster_positions
+from cohirf.inspection import cluster_positions, remedies_for
+from cohirf.rows import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.wording import count_of, number_repeated, percent
 
 N_SHOWN = 3  # traits in the table

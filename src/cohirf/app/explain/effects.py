@@ -31,7 +31,7 @@ from cohirf.app.explain.words import (
     split_number,
     splits_plainly,
 )
-from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
+from cohirf.rows import FloatArray, IntArray, row_blocks
 
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster

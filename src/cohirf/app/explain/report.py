@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cohirf import CoHiRF
 from cohirf.app.explain.cards import (
     describe_cuts,
     describe_odd_rows,
@@ -31,10 +32,8 @@ from cohirf.app.explain.study import Study, check_study, draw_sample, tell_colum
 from cohirf.app.explain.topics import Topics, draw_topics, name_topics
 from cohirf.app.explain.words import shorten
 from cohirf.app.preparation import Preparation, Prepared
-from cohirf.estimator import CoHiRF
-from cohirf.store.files import replacing
-from cohirf.store.models import Origin
-from cohirf.summary.numbers import Step, Totals, call_cluster, cluster_positions
+from cohirf.inspection import Step, Totals, call_cluster, cluster_positions
+from cohirf.store import Origin, replacing
 
 WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
 MAX_SHAPES = 12  # clusters with a shape of their own

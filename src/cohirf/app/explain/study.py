@@ -21,6 +21,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf import CoHiRF
 from cohirf.app.explain.effects import Trait, find_repeated
 from cohirf.app.explain.table import (
     DATE,
@@ -43,15 +44,12 @@ from cohirf.app.explain.table import (
 )
 from cohirf.app.explain.words import shorten
 from cohirf.app.preparation import Boolean, Classes, LeftOut, Number, Vector
-from cohirf.described import require_labels_here
-from cohirf.estimator import CoHiRF
-from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
-from cohirf.rows.silhouette import mean_silhouette
+from cohirf.inspection import cluster_positions, positions_of, require_labels_here
+from cohirf.rows import FloatArray, IntArray, count_with_noise, mean_silhouette, rows_by_label
 from cohirf.sources import ScaledSource
-from cohirf.summary.numbers import cluster_positions, positions_of
 
 SEED = 0  # the same rows each time
-FEWEST_OF_CLUSTER = 30  # of each described cluster, if it has so many
+FEWEST_OF_CLUSTER = 30  # rows of each described cluster, or all of a smaller one
 KEPT_OF_CLUSTER = 10  # that a model keeps at least, unless it was reduced to exemplars
 MAX_DESCRIBED = 1000  # clusters that have a name: the largest
 SCORED_ROWS = 2000  # rows whose pairwise distances are computed

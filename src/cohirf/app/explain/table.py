@@ -20,13 +20,12 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
-from cohirf import validation
-from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf import CoHiRF
 from cohirf.app.explain.words import plain_name, say_value, shorten
 from cohirf.app.preparation.kinds import Boolean, LeftOut
-from cohirf.estimator import CoHiRF
-from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.sources.scaled import ScaledSource, unit_rows
+from cohirf.inspection import column_means, fill_missing, refuse_what_is_no_table
+from cohirf.rows import FloatArray, IntArray
+from cohirf.sources import ScaledSource, unit_rows
 
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 CHECKED_MEDOIDS = (
@@ -78,7 +77,7 @@ def to_numbers(some: Any, order: Any = slice(None)) -> Any:
     ordered = checked[order]
     if sparse.issparse(ordered):
         return ordered
-    return fill_missing(ordered, validation.column_means(ordered))
+    return fill_missing(ordered, column_means(ordered))
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def as_data(X: Any, metric: str) -> Any:
         return TransformedRows(lambda some: unit_rows(to_numbers(some)), data, n_features)
     if is_source(X):
         return X
-    validation.refuse_what_is_no_table(X)
+    refuse_what_is_no_table(X)
     if sparse.issparse(X):
         return sparse.csr_array(X)
     return X if hasattr(X, "shape") else np.asarray(X)

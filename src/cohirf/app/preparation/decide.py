@@ -26,6 +26,7 @@ from cohirf.app.preparation.kinds import (
     is_time,
 )
 from cohirf.app.preparation.readings import DateReading, NumberReading, to_array
+from cohirf.wording import setting
 
 # A column has numbers or dates if at least this share of its cells, and of its different cells, are
 # such. The others are taken as missing, and named. With more different texts than numbers, as in
@@ -116,7 +117,7 @@ def _decide(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
 def _say_unreadable(found: Evidence) -> str:
     said = f"has type {found.stored}, which holds neither numbers nor text nor dates"
     if "list" in found.stored:
-        return f"{said}: give vectors={found.name!r} to cluster these vectors"
+        return f"{said}: give {setting('vectors', found.name)} to cluster these vectors"
     return said
 
 
@@ -166,10 +167,10 @@ def grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
     """Return a column of the kind that the user asks for, or say why it cannot be one."""
     reason = AS_ASKED
     if found.n_present == 0:
-        return BadColumn(found.name, "has no values", f": leave it out with drop=[{found.name!r}]")
+        return BadColumn(found.name, "has no values", _leave_out(found.name))
     if wish == "category" and not found.is_counted:
         what = f"has more than {found.n_distinct:,} different values, too many for a category"
-        return BadColumn(found.name, what, f": leave it out with drop=[{found.name!r}]")
+        return BadColumn(found.name, what, _leave_out(found.name))
     if wish == "category":
         return _make_category(found, reason)
     if wish == "boolean":
@@ -206,9 +207,10 @@ def find_doubt(found: Evidence, column: Column) -> str | None:
     """Return what is not sure about the kind of a column, and how to decide otherwise."""
     if marked := _find_marker(found, column):
         marker, n_cells = marked
+        as_missing = setting("kinds", {found.name: f"number:{marker:g}"})
         return (
             f"has {n_cells:,} cells of {marker:g}, far from all others: if these are missing, "
-            f"give kinds={{{found.name!r}: {f'number:{marker:g}'!r}}}; they are taken as numbers"
+            f"give {as_missing}; they are taken as numbers"
         )
     best = best_tally(found, comma=False)
     is_mixed = best is not None and 0 < best.n_bad <= (1 - READ_SHARE) * found.n_present
@@ -217,10 +219,11 @@ def find_doubt(found: Evidence, column: Column) -> str | None:
         return None
     kind = "date" if isinstance(best.reading, DateReading) else "number"
     taken = "a category" if isinstance(column, Category) else "text, and left out"
+    as_read = setting("kinds", {found.name: kind})
     return (
         f"has {best.n_read:,} of {found.n_present:,} cells that are {kind}s, and others such as "
-        f"{abridge(best.first[0][1])!r}: it is taken as {taken}; give kinds={{{found.name!r}: "
-        f"{kind!r}}} to take the others as missing"
+        f"{abridge(best.first[0][1])!r}: it is taken as {taken}; give {as_read} to take the others "
+        "as missing"
     )
 
 
@@ -385,6 +388,10 @@ def _settle_text(found: Evidence) -> Column:
 def _say_distinct(found: Evidence, what: str) -> str:
     about = "" if found.is_counted else "more than "
     return f"{about}{found.n_distinct:,} different {what} in {found.n_present:,} rows"
+
+
+def _leave_out(name: str | int) -> str:
+    return f": leave it out with {setting('drop', [name])}"
 
 
 def _make_category(found: Evidence, reason: str) -> Category:

@@ -40,8 +40,7 @@ from cohirf.app.preparation.readings import (
     read_plain,
 )
 from cohirf.optional import import_optional
-from cohirf.sources import Source
-from cohirf.sources.tables import Table
+from cohirf.sources import Source, Table
 
 MOST_DISTINCT = 10_000  # distinct cells of a column are counted up to this number,
 MOST_COUNTED = 2**20  # and up to this number in all columns together

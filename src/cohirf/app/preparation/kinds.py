@@ -24,8 +24,8 @@ from cohirf.app.preparation.readings import (
     read_plain,
 )
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray
-from cohirf.sources.tables import ARROW_NUMBERS, name_places
+from cohirf.rows import FloatArray
+from cohirf.sources import ARROW_NUMBERS, name_places
 
 Name = str | int  # of a column: a number if the data has no names
 

@@ -30,12 +30,11 @@ from cohirf.app.preparation.decide import (
 from cohirf.app.preparation.evidence import BadColumn, DataError, gather, reading
 from cohirf.app.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.app.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
-from cohirf.choice import count_crumbs
 from cohirf.error_contexts import warn_caller
-from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
-from cohirf.sources import Source
-from cohirf.sources.source import rows_within
-from cohirf.sources.tables import NumberColumn, Table
+from cohirf.inspection import count_crumbs
+from cohirf.rows import FloatArray, IntArray, row_blocks
+from cohirf.sources import NumberColumn, Source, Table, rows_within
+from cohirf.wording import setting
 
 MEASURED_BYTES = 2**20  # of a block whose statistics are computed
 MEDIAN_CELLS = 2**21  # 17 MB; for larger data, the median is that of evenly spaced rows
@@ -218,11 +217,12 @@ def _take_vectors(
     data: Data, vectors: str, label_column: Name | None, id_column: Name | None
 ) -> Prepared:
     """Return vectors as they are; other columns have no features."""
-    name = find_column(data.name, data.columns, vectors, f"{vectors=}")
+    name = find_column(data.name, data.columns, vectors, setting("vectors", vectors))
     roles = assign_roles(data.name, data.columns, label_column=label_column, id_column=id_column)
     if name in roles:
         raise ValueError(
-            f"vectors={vectors!r} is not valid: this is the {roles[name]} column: give it one role."
+            f"{setting('vectors', vectors)} is not valid: this is the {roles[name]} column: "
+            "give it one role."
         )
     if data.table is None:
         found = None
@@ -234,9 +234,9 @@ def _take_vectors(
         else:
             stored = data.table.types[str(name)]
         raise ValueError(
-            f"vectors={vectors!r}: this column of {data.name} has type {stored}: give a column of "
-            "lists of numbers, all of one length, in a Parquet or Arrow file or a data frame. "
-            "Texts must become vectors first."
+            f"{setting('vectors', vectors)}: this column of {data.name} has type {stored}: give a "
+            "column of lists of numbers, all of one length, in a Parquet or Arrow file or a data "
+            "frame. Texts must become vectors first."
         )
     source = data.open_numbers([name])
     decided: dict[Name, Column] = {
@@ -273,7 +273,8 @@ def _look(data: Data, roles: Mapping[Name, str], *, impute: bool) -> tuple[Colum
         decided |= _decide_all(data.table, [str(column) for column in wanted], roles, impute=impute)
     elif roles.keys() - decided.keys():
         raise ValueError(
-            f"{data.name} has no column names: its columns are numbers, and kinds= is for tables."
+            f"{data.name} has no column names: its columns are numbers, and {setting('kinds')} is "
+            "for tables."
         )
     else:
         decided |= {column: Number(column) for column in wanted}
@@ -288,7 +289,7 @@ def _decide_all(
     Raise an error that lists all columns that cannot be prepared.
     """
     for name in names:
-        table.refuse_difference(name, f", or leave it out with drop=[{name!r}]")
+        table.refuse_difference(name, f", or leave it out with {setting('drop', [name])}")
     found = gather(table, names, roles)
     if not found[names[0]].n_rows:
         raise ValueError(
@@ -312,8 +313,9 @@ def _decide_all(
                 warn_caller(f"{table.name}: column {name!r} {doubt}.", UserWarning)
             if not impute and verdict.features and evidence.n_missing:
                 cells, them = ("cell", "it") if evidence.n_missing == 1 else ("cells", "them")
-                fill = f"; fill {them} with impute='median' or impute='mean'"
-                remedy = f"{fill}, or leave the column out with drop=[{name!r}]"
+                ways = f"{setting('impute', 'median')} or {setting('impute', 'mean')}"
+                drop = setting("drop", [name])
+                remedy = f"; fill {them} with {ways}, or leave the column out with {drop}"
                 problems.append(
                     BadColumn(name, f"has {evidence.n_missing:,} missing {cells}", remedy)
                 )
@@ -329,7 +331,7 @@ def _say_left_out(columns: Sequence[Column]) -> str:
         return "drop fewer columns"
     told = [f"{column.name!r} is left out ({column.reason})" for column in columns[:5]]
     more = [f"and {len(columns) - 5:,} more"] if len(columns) > 5 else []
-    return ", ".join([*told, *more]) + ": say what some of them are with kinds={...}"
+    return ", ".join([*told, *more]) + f": say what some of them are with {setting('kinds', ...)}"
 
 
 def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -> Preparation:
@@ -538,7 +540,7 @@ def _refuse_unusable(source: Source, found: _Statistics) -> None:
     for number in range(source.n_features):
         name = source.feature_names[number] if source.feature_names else number
         largest = max(abs(found.low[number]), abs(found.high[number]))
-        drop = f"with drop=[{name!r}]"
+        drop = f"with {setting('drop', [name])}"
         problem = None
         if np.isnan(largest):
             problem = f"has no values: leave it out {drop}"

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray
-from cohirf.sources.csv import MISSING
+from cohirf.rows import FloatArray
+from cohirf.sources import MISSING
 
 DIGIT_SPACES = " \u00a0\u202f"  # plain, no-break and narrow: all of them group digits
 APOSTROPHES = "'\u2019"
