@@ -314,6 +314,17 @@ def test_a_counter_names_the_rows_if_nothing_else_does():
     assert prepare(frame).preparation.id_column == "row"
 
 
+def test_a_counter_without_a_name_calls_rows_by_their_number():
+    frame = pd.DataFrame({"column 1": np.arange(1, N + 1), "x": X})  # as a CSV file without a name
+    assert prepare(frame).name_rows([3]) == ["row 4"]
+    assert prepare(frame.rename(columns={"column 1": "plot"})).name_rows([3]) == ["plot 4"]
+
+
+def test_numbers_that_grow_nearly_steadily_are_measured():
+    population = 198_712 + np.cumsum(RNG.integers(150, 250, N)) / 10
+    assert prepare(pd.DataFrame({"x": X, "pop": population})).feature_names == ["x", "pop"]
+
+
 def test_ids_with_gaps_are_no_numbers():
     rising = np.cumsum(RNG.integers(1, 400, N))
     frame = pd.DataFrame({"case": rising, "x": X})

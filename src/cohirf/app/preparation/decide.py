@@ -47,9 +47,11 @@ KNOWN_SHARE = 0.5
 WORDS_OF_TEXT = 3
 # Numbers and dates count rows if there are at least so many: few can be so by chance.
 FEWEST_COUNTED = 20
-# Numbers or dates that only rise, or only fall, from row to row count rows if no step is more than
-# so many times another: months differ, and markets are closed on up to three days.
-EVEN_STEPS = 4
+# Dates that only rise, or only fall, from row to row count rows if no step is more than so many
+# times another: months differ, and markets are closed on up to three days. Numbers may only be
+# rounded: a population that grows steadily is measured.
+EVEN_DATES = 4
+EVEN_NUMBERS = 1.05
 # Larger whole numbers lose digits as numbers of 64 bits: they name something.
 LARGEST_EXACT = 2**53
 # The squares of larger numbers overflow when they are added up.
@@ -317,7 +319,8 @@ def _counts_rows(tally: Tally) -> bool:
     """Return whether cells rise or fall from row to row in nearly equal steps."""
     steps = sorted((abs(tally.low_step), abs(tally.high_step)))
     is_one_way = tally.low_step * tally.high_step > 0
-    return is_one_way and steps[1] <= EVEN_STEPS * steps[0] and tally.n_read >= FEWEST_COUNTED
+    most = EVEN_DATES if isinstance(tally.reading, DateReading) else EVEN_NUMBERS
+    return is_one_way and steps[1] <= most * steps[0] and tally.n_read >= FEWEST_COUNTED
 
 
 def _has_digits_only(found: Evidence, tally: Tally) -> bool:

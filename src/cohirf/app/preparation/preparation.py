@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
@@ -38,6 +39,8 @@ IN_MEMORY_BYTES = 2**28
 
 MOST_BAD = 0.5  # share of the cells of a column of other data that cannot be read
 MOST_FILLED = 0.5  # share of the columns
+
+UNNAMED = re.compile(r"column \d+")  # a column whose name is empty in a CSV file
 
 FeatureValues = tuple[float, ...]
 
@@ -478,7 +481,8 @@ class Prepared:
             (cells[name] for name in others if not any(cell.isdecimal() for cell in cells[name])),
             None,
         )
-        numbers = [f"{column} {name}" for name in cells[column]]
+        called = "row" if UNNAMED.fullmatch(str(column)) else column
+        numbers = [f"{called} {name}" for name in cells[column]]
         if words is None:
             return numbers
         return [f"{word} ({name})" for word, name in zip(words, numbers, strict=True)]
