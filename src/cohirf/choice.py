@@ -135,6 +135,11 @@ class Choice:
         return len(self.candidates) == 0 and self.n_clusters > 1
 
     @property
+    def n_draws(self) -> int:
+        """How often the rows were divided into random halves, to see whether these agree."""
+        return N_SPLITS * self.n_samples
+
+    @property
     def is_compared(self) -> bool:
         """Whether compact clusters were compared with others."""
         return not bool(np.isnan(self.cuts).any())

@@ -158,6 +158,16 @@ def make_local_batches(
     return replace(batches, is_exact=has_room and not assigner.is_thinned)
 
 
+def grown_batch_size(
+    values: Rows, locality: Locality, column_means: NDArray[np.floating[Any]] | None
+) -> int:
+    """Return the size to which batches grow until their halos have room, as a sample of the rows
+    tells.
+    """
+    rows = _FilledRows(values, None, column_means, locality.embed)
+    return plan_cells(rows, locality)[2].batch_size
+
+
 def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
     """Return the same rows, read once and stored batch after batch, so that those of a batch are
     read at once.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,16 +18,14 @@ from cohirf.fitting.settings import Settings
 from cohirf.optional import is_installed
 from cohirf.rows.arrays import is_on_device, to_host
 from cohirf.spanning.settings import settings_of
+from cohirf.summary.fitted import FittedModel
 from cohirf.summary.state import FittedState
 
 MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 
 
-class DegreesMixin:
+class DegreesMixin(FittedModel):
     """Adds the methods that rate rows to an estimator."""
-
-    if TYPE_CHECKING:  # of CoHiRF
-        _state: FittedState
 
     def membership(self, X: Any) -> Any:
         """Return how probable it is that each row belongs to each cluster.

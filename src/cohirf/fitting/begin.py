@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from cohirf import progress
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.randomness import Entropy
+from cohirf.beyond.local_batches import grown_batch_size
 from cohirf.beyond.reach import count_neighbours, lists_neighbours
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
 from cohirf.data import Data
@@ -116,11 +117,20 @@ def measure_batches(
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
         options = {"overlap": OVERLAP, "n_readable": neighbourhood.n_rows}
+        if size.may_grow and must_fit:
+            options["grow"] = partial(_grow_batches, settings, rows)
     plan = plan_batches(read_sample, n_rows, contraction, room, **options)
     if settings.verbose:
         may_grow = size.may_grow and plan.n_batches > 1
         progress.say(plan.describe_growing() if may_grow else plan.describe())
     return Settled(entropy, plan.batch_size)
+
+
+def _grow_batches(settings: Settings, rows: LocalRows, batch_size: int) -> int:
+    """Return the size to which local batches of a size will grow."""
+    rows = replace(rows, contraction=replace(rows.contraction, batch_size=batch_size))
+    locality = settings.family.plan_local(rows).locality
+    return grown_batch_size(rows.data.rows, locality, rows.data.column_means)
 
 
 def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -> None:

@@ -23,6 +23,7 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.beyond.local_batches import LARGEST_BATCH
 from cohirf.engines.streaming import RUNS_AHEAD
+from cohirf.error_contexts import warn_caller
 from cohirf.planning.memory import format_bytes, free_bytes, peak_bytes, reset_peak, resident_bytes
 from cohirf.planning.probe import (
     BatchCost,
@@ -195,12 +196,15 @@ def plan_batches(
     *,
     overlap: float | None = None,
     n_readable: int | None = None,
+    grow: Callable[[int], int] | None = None,
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
     ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch.
     ``overlap`` is the number of rows in the halos of local batches, in multiples of their own rows.
-    Since measurements vary a little, the choice may vary by one step.
+    ``grow`` returns the size to which batches of the chosen size will grow, until their halos have
+    room: a warning says so if that may not fit. Since measurements vary a little, the choice may
+    vary by one step.
     """
     reset_peak()  # memory that was freed, but kept, is not taken
     if room.held_bytes is None:
@@ -244,6 +248,10 @@ def plan_batches(
         raise ValueError(
             _say_too_little(task, min(candidates, key=lambda candidate: candidate.needed))
         )
+    if grow is not None and chosen.n_batches > 1:
+        grown = task.forecast(grow(chosen.batch_size), cost)
+        if not grown.fits:
+            warn_caller(_say_may_pass(chosen, grown, contraction.views.method.name), UserWarning)
     return replace(chosen, reason=_say_why(chosen, candidates), probes=cost.probes)
 
 
@@ -376,6 +384,16 @@ def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
         f"{format_bytes(task.taken)} is used before the first batch. Allow more, such as "
         f"{setting('batch_size', format_bytes(1.25 * least.needed))}, lower "
         f"{setting('n_jobs')}, or choose a base method that needs less."
+    )
+
+
+def _say_may_pass(chosen: BatchPlan, grown: BatchPlan, name: str) -> str:
+    # no amount: far beyond the probes, it would be the worst case
+    return (
+        f"The fit may need more than {format_bytes(chosen.memory_limit)} of memory: batches of "
+        f"{chosen.batch_size} rows would fit, but grow to {grown.batch_size}, so that all "
+        f"neighbours within the radius of {name} have room. Lower the radius, allow more memory, "
+        'or choose batches="random".'
     )
 
 

@@ -236,7 +236,10 @@ def suggest_cut(
             (number for number in scored if cuts[number].n_clusters == choice.n_clusters), None
         )
         if chosen is not None:
-            text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
+            text = (
+                f"{choice.n_clusters} clusters are suggested. {choice.describe_number()} The rows "
+                f"were halved at random {choice.n_draws} times."
+            )
             of_number = dict(zip(choice.candidates.tolist(), choice.figures.tolist(), strict=True))
             curve = [of_number.get(cut.n_clusters) for cut in cuts]
             return {"cut": chosen, "text": text, "curve": curve, "measure": FIT}

@@ -170,14 +170,12 @@ def summarize(
     with_figures = describe_cuts(sample, cuts, colours, listing)
     numbers = model.cluster_numbers_.tolist()
     scored = positions[sample.rows[sample.scored]]
-    comparison = {
-        name: [*pair] if isinstance(pair, tuple) else pair
-        for name, pair in asdict(diagnosis.comparison).items()
-    }
+    comparison = asdict(diagnosis.comparison, dict_factory=_as_json)
+    headline = make_headline(describe_sample(sample), diagnosis, prepared)
     return {
         "title": shorten(title, 300),
         "written": written,
-        "headline": asdict(make_headline(describe_sample(sample), diagnosis, prepared)),
+        "headline": asdict(headline, dict_factory=_as_json),
         "figures": {
             "n_rows": study.n_rows,
             "n_columns": study.n_columns,
@@ -228,6 +226,11 @@ def summarize(
             "comparison": comparison,
         },
     }
+
+
+def _as_json(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON would give them back: with lists, not tuples."""
+    return {name: [*value] if isinstance(value, tuple) else value for name, value in fields}
 
 
 def write_report(
