@@ -26,7 +26,7 @@ from cohirf.algorithm.levels import (
 )
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 from cohirf.algorithm.runs import Links
-from cohirf.beyond.choose_merge import SampledRows, explain_vanishing
+from cohirf.beyond.choose_merge import explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
 from cohirf.beyond.local_batches import Locality, find_parts, fuse_leaves, number_parts
 from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches, links_every_row
@@ -99,9 +99,9 @@ def fit_data(
                 settled, journal = open_or_measure(settings, data, weights, settled.entropy, stack)
         stack.enter_context(one_thread())
         choice = None
-        all_rows = None
+        chosen_on = None
         if former is None and settings.goal.is_chosen and settings.goal.is_told:
-            choice, all_rows = choose_first(settings, data, weights, settled.entropy)
+            choice, chosen_on = choose_first(settings, data, weights, settled.entropy)
             settings = settings.aiming_at(choice.n_clusters)
         weighted = weights is not None or settings.sum_mass
         contraction = make_contraction(settings, data, settled, weighted=weighted)
@@ -112,7 +112,7 @@ def fit_data(
             n_rows = data.rows.n_rows
         else:
             n_rows = len(weights.positive)
-        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal, all_rows)
+        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal, chosen_on)
         setup = fit.prepare(former)
         first_level = data.contract_first_level(weights, setup)
         of_first_level = tally_features(contraction.views, data.n_features, 1, first_level.leaves)
@@ -162,7 +162,7 @@ class Fit:
     # the choice of the number of clusters, if it was made before the levels
     choice: Choice | None = None
     journal: Any = None  # where the checkpoint records runs
-    all_rows: SampledRows | None = None  # with their graph, if the number was chosen on them
+    chosen_on: SampleOfFit | None = None  # the rows of that choice, whose graph is used again
     warned: list[str] = field(default_factory=list)  # warnings about this fit
 
     def prepare(self, former: IntArray | None = None) -> Setup:
@@ -431,8 +431,8 @@ class Fit:
             sample = SampleOfFit.draw(
                 first_level, self._population, self.data.column_means, n_rows, rng
             )
-            if self.all_rows is not None and len(sample.rows) == self.n_rows:
-                sample = replace(sample, known=self.all_rows)
+            if self.chosen_on is not None and sample.has_rows_of(self.chosen_on):
+                sample = replace(sample, known=self.chosen_on.compared)
             if last.is_noise.any():
                 return sample.at(np.flatnonzero(~last.is_noise[sample.leaves]))
             return sample
