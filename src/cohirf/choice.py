@@ -286,12 +286,20 @@ class NumberedDivisions:
     def measure_strengths(
         self, sample: SampledRows, least: int, min_share: float, rng: np.random.Generator
     ) -> FloatArray:
-        """Return the strength of each division into ``least`` clusters or more; 0 for others."""
+        """Return the strength of the division into ``least`` clusters, and of those into more on
+        which halves may agree; 0 for others.
+
+        Where the cut is high, they cannot.
+        """
+        may_agree = (NUMBER.graph * self.cuts * self.numbers <= NUMBER.same_part) & (
+            self.numbers > least
+        )
+        is_wanted = may_agree | (self.numbers == least)
         agreed = np.zeros(len(self.numbers))
         halves = split_in_halves(sample, rng)
         merges = np.array(self.merges)
-        for merge in np.unique(merges[self.numbers >= least]):
-            some = (merges == merge) & (self.numbers >= least)
+        for merge in np.unique(merges[is_wanted]):
+            some = (merges == merge) & is_wanted
             numbers = self.numbers[some].tolist()
             agreed[some] = np.mean(
                 [pair.measure_agreements(merge, numbers, min_share) for pair in halves], axis=0

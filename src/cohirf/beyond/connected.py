@@ -170,6 +170,7 @@ class _Parts:
         self._mass = np.zeros(most)
         self._mass[0] = cutter.mass.sum()
         self.of_place: IntArray = np.zeros(n_places, dtype=np.int64)
+        self._top: list[int] = [0]  # the first place of each part
         self.cuts: list[int] = []  # places, below whose upper edge a part begins
 
     @property
@@ -185,12 +186,13 @@ class _Parts:
 
     def cut_above(self, place: int) -> None:
         """Make the places below an edge, as far as they are in its part, a part of their own."""
-        former = self.of_place[place]
+        former = int(self.of_place[place])
         self.cuts.append(place)
         mass = self._mass_below[place]
         self._mass[former] -= mass
         self._mass[len(self.cuts)] = mass
-        before = slice(0, place)
+        self._top.append(place)
+        before = slice(self._top[former], place)  # the points above it in its part
         is_above = (self._cutter.end[before] > place) & (self.of_place[before] == former)
         self._mass_below[before][is_above] -= mass
         below = self.of_place[place : self._cutter.end[place]]

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.neighbors import NearestNeighbors
 
@@ -34,6 +35,7 @@ from cohirf.beyond.policy import GRAPH
 from cohirf.rows.grouping import FloatArray, IntArray
 
 MOST_AT_ONCE = 200_000  # neighbours of rows, of all divisions that are looked at together
+MANY_VALUES = 10_000_000  # differences of values, from which on distances are taken from products
 SHORTER = 1e-6  # weight of plain distances in the tree: they decide where radii are equal
 
 
@@ -162,13 +164,12 @@ class NeighbourGraph:
                 inside = np.flatnonzero(part == small)
                 inside = inside[:: -(-len(inside) // GRAPH.searched)]
                 outside = np.flatnonzero(part != small if near is None else near[small][part])
-                nearest, distance = pairwise_distances_argmin_min(
+                one_end, other_end, length = _find_shortest(
                     self.points[inside], self.points[outside]
                 )
-                best = int(distance.argmin())
-                found_one.append(int(inside[best]))
-                found_two.append(int(outside[nearest[best]]))
-                lengths.append(float(distance[best]))
+                found_one.append(int(inside[one_end]))
+                found_two.append(int(outside[other_end]))
+                lengths.append(length)
 
     def _find_near_parts(self, part: IntArray, n_parts: int) -> NDArray[np.bool_] | None:
         """Return, for each of many parts, to which others its shortest connection is sought.
@@ -300,6 +301,18 @@ def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     return centred[first[order]], number[place]
+
+
+def _find_shortest(inside: Any, outside: Any) -> tuple[int, int, float]:
+    """Return which point of either set is nearest to the other set, and their distance."""
+    n_values = inside.shape[0] * outside.shape[0] * inside.shape[1]
+    if sparse.issparse(inside) or n_values > MANY_VALUES:
+        nearest, distance = pairwise_distances_argmin_min(inside, outside)
+        best = int(distance.argmin())
+        return best, int(nearest[best]), float(distance[best])
+    distances = cdist(inside, outside)  # without the checks that take longer than few points
+    best, other = np.unravel_index(distances.argmin(), distances.shape)
+    return int(best), int(other), float(distances[best, other])
 
 
 def _find_neighbours(points: Any) -> tuple[IntArray, FloatArray]:
