@@ -172,8 +172,8 @@ def assert_same(on_dask, here):
     assert (on_dask.exemplar_indices_ == here.exemplar_indices_).all()
     assert (on_dask.exemplars_ == here.exemplars_).all()
     assert (on_dask.hierarchy_.tree.linkage == here.hierarchy_.tree.linkage).all()
-    assert (on_dask._landmarks.points == here._landmarks.points).all()
-    assert (on_dask._landmarks.labels == here._landmarks.labels).all()
+    assert (on_dask.landmarks_ == here.landmarks_).all()
+    assert (on_dask._state.landmarks.labels == here._state.landmarks.labels).all()
     top = on_dask.hierarchy_
     whole = here.hierarchy_
     assert (top.rows[top.parents] == whole.parents[top.rows]).all()
@@ -661,7 +661,6 @@ def test_a_model_is_not_saved_with_labels_that_are_elsewhere(fitted, X, tmp_path
         TypeError, match=r"call gather\(\) first.*Or write the labels with model\.labels_\.to_zarr"
     ):
         model.save(tmp_path / "model")
-    del model.labels_, model.parents_, model.stability_
     assert (pickle.loads(pickle.dumps(model)).predict(X) == expected).all()
 
 

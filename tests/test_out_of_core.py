@@ -41,7 +41,7 @@ def digest(model):
         model.parents_,
         model.hierarchy_.absorbed_at,
         model.medoids_,
-        model._landmarks.labels,
+        model._state.landmarks.labels,
     )
     return hashlib.sha256(
         b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
@@ -125,7 +125,7 @@ def test_transform_reads_a_source_block_by_block(blobs, tmp_path, monkeypatch):
 def test_landmarks_are_rows_that_the_first_level_left(blobs, tmp_path):
     model = fit(open_source(save_as("npy", blobs[0], tmp_path)))
     survivors = np.flatnonzero(model.hierarchy_.absorbed_at != 1)
-    assert len(model._landmarks.labels) == len(survivors)
+    assert len(model._state.landmarks.labels) == len(survivors)
     assert (model.predict(blobs[0][survivors]) == model.labels_[survivors]).all()
 
 

@@ -7,8 +7,8 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF
+from cohirf.parameters import remedies_for
 from cohirf.problems import POLICY, find_problem
-from cohirf.summary.model import remedies_for
 
 BLOBS = make_blobs(200, 2, centers=3, random_state=0)[0]
 CROWD = np.r_[np.random.default_rng(0).random((POLICY.large, 2)), np.full((2, 2), 50.0)]

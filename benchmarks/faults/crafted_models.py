@@ -195,7 +195,7 @@ def change_items(rng: np.random.Generator, content: Any, arrays: list[np.ndarray
 
 def make_circle(rng: np.random.Generator, content: Any, arrays: list[np.ndarray]) -> None:
     """Let two groups absorb each other."""
-    rows = content["_rows"]
+    rows = content["state"]["rows"]
     parents, absorbed_at = (arrays[rows[name]].copy() for name in ("parents", "absorbed_at"))
     if len(parents) > 1:
         one, two = rng.permutation(len(parents))[:2]
@@ -206,16 +206,17 @@ def make_circle(rng: np.random.Generator, content: Any, arrays: list[np.ndarray]
 
 def exchange_medoids(rng: np.random.Generator, content: Any, arrays: list[np.ndarray]) -> None:
     """Let rows stand for groups that they are not in."""
-    number = content["_rows"]["rows"]
+    number = content["state"]["rows"]["rows"]
     arrays[number] = arrays[number][rng.permutation(len(arrays[number]))]
 
 
 def raise_numbers(rng: np.random.Generator, content: Any, arrays: list[np.ndarray]) -> None:
     """Give all clusters large numbers, everywhere."""
     offset = int(rng.choice([5, 1000, 2**29, 2**30, 2**31 - 10]))
-    summary = content["_summary"]
-    landmarks = content["_landmarks"]
-    named = {content["cluster_numbers_"], content["_rows"]["labels"], landmarks["labels"]}
+    state = content["state"]
+    summary = state["summary"]
+    landmarks = state["landmarks"]
+    named = {state["clusters"]["numbers"], state["rows"]["labels"], landmarks["labels"]}
     named |= {landmarks["cells"]["labels"]} if landmarks["cells"] is not None else set()
     if summary is not None:
         named.add(summary["labels"])

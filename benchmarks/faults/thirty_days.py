@@ -168,7 +168,7 @@ def merge_other_site(month: Month) -> None:
 
 def forget_odd_day(month: Month) -> Any:
     """Take the odd day out of the model again; return which of the rows stay."""
-    rows = load(month.path)._summary.update_rows
+    rows = load(month.path)._state.summary.value.update_rows
     start = sum(rows[:ODD])
     stays = np.ones(len(month.kinds), dtype=bool)
     stays[start : start + rows[ODD]] = False

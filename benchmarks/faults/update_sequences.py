@@ -214,7 +214,7 @@ def partial_fit(case: Case, state: State, rng: np.random.Generator) -> State:
 def forget(case: Case, state: State, rng: np.random.Generator) -> State:
     """Forget random rows, rows that stand for others, or updates."""
     n_rows = len(state.rows)
-    summary = state.model._summary
+    summary = state.model._state.summary.value
     if summary is None:
         state.model.forget([0])
     which = rng.choice(["some", "most", "medoids", "updates"])
@@ -306,7 +306,11 @@ def unknown_rows(model: CoHiRF) -> np.ndarray:
     """Return the numbers of rows whose values in the model are stand-ins for those of forgotten
     rows.
     """
-    return np.arange(0) if model._summary is None else model._summary.unknown_rows
+    return (
+        np.arange(0)
+        if model._state.summary.value is None
+        else model._state.summary.value.unknown_rows
+    )
 
 
 def compare(one: CoHiRF, other: CoHiRF) -> None:
@@ -331,7 +335,7 @@ def compare(one: CoHiRF, other: CoHiRF) -> None:
         one.changes_ == other.changes_ and one.history_ == other.history_,
         "changes_ or history_ differ",
     )
-    require(np.array_equal(one._landmark_rows, other._landmark_rows), "landmarks differ")
+    require(np.array_equal(one.landmark_indices_, other.landmark_indices_), "landmarks differ")
 
 
 def check(case: Case, state: State, rng: np.random.Generator) -> None:
@@ -373,13 +377,14 @@ def check_clusters(case: Case, state: State) -> None:
         require(
             np.isnan(shares) | ((shares > 0) & (shares <= 1 + ROUNDING)), f"{name} is not a share"
         )
-    landmarks = model._landmark_rows
+    landmarks = model.landmark_indices_
     require(
-        np.array_equal(labels[landmarks], model._landmarks.labels), "landmarks have other labels"
+        np.array_equal(labels[landmarks], model._state.landmarks.labels),
+        "landmarks have other labels",
     )
     known = ~np.isin(landmarks, unknown)
     require(
-        are_close(as_dense(model._landmarks.points)[known], X[landmarks[known]]),
+        are_close(as_dense(model.landmarks_)[known], X[landmarks[known]]),
         "landmarks are not rows",
     )
 
@@ -408,7 +413,7 @@ def check_hierarchy(model: CoHiRF, rng: np.random.Generator) -> None:
 
 
 def check_summary(case: Case, state: State) -> None:
-    summary = state.model._summary
+    summary = state.model._state.summary.value
     if summary is None:
         return
     require(
@@ -461,9 +466,9 @@ def check_methods(case: Case, state: State, rng: np.random.Generator) -> None:
     X = case.X[state.rows]
     labels = model.predict(X)
     require(np.isin(labels, np.append(model.cluster_numbers_, -1)), "predict returns other numbers")
-    if len(model._landmark_rows) == len(state.rows) and not len(unknown_rows(model)):
+    if len(model.landmark_indices_) == len(state.rows) and not len(unknown_rows(model)):
         # missing cells are filled, which can make rows equal
-        points = as_dense(model._landmarks.points)
+        points = as_dense(model.landmarks_)
         _, inverse, copies = np.unique(points, axis=0, return_inverse=True, return_counts=True)
         alone = copies[inverse.ravel()] == 1
         require(

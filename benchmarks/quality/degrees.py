@@ -208,7 +208,7 @@ def show_new_rows(n_rows: int, names: Sequence[str]) -> None:
             higher = around / exact - 1
             areas = [roc_auc_score(is_outlier, scores) for scores in (around, exact)]
             mean_higher = [higher[is_outlier == kind].mean() for kind in (0, 1)]
-            table.row(name, way, len(model._landmark_rows), *areas, *mean_higher)
+            table.row(name, way, len(model.landmark_indices_), *areas, *mean_higher)
 
 
 def score_among(model: CoHiRF, X: np.ndarray, most: float) -> np.ndarray:

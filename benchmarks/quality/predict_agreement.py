@@ -69,10 +69,10 @@ def border_ratio(model: Any, X: np.ndarray, rows: np.ndarray) -> float:
     """
     ratios = []
     for label in np.unique(model.labels_[rows]):
-        of_label = model._landmarks.labels == label
+        of_label = model._state.landmarks.labels == label
         mine = rows[model.labels_[rows] == label]
         if 0 < np.count_nonzero(of_label) < len(of_label):
-            trees = (KDTree(model._landmarks.points[which]) for which in (of_label, ~of_label))
+            trees = (KDTree(model.landmarks_[which]) for which in (of_label, ~of_label))
             own, other = (tree.query(X[mine])[0][:, 0] for tree in trees)
             ratios.append(other / np.maximum(own, 1e-300))
     return float(np.median(np.concatenate(ratios))) if ratios else float("nan")

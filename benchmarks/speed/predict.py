@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             of_k_means = best_of_three(lambda: k_means.predict(X), clock)  # noqa: B023 - called at once
             first = timed(lambda: model.predict(X), clock)[0]  # noqa: B023 - called at once
             ours = best_of_three(lambda: model.predict(X), clock)  # noqa: B023 - called at once
-            landmarks = model._landmarks
+            landmarks = model._state.landmarks
             index = NearestNeighbors(n_neighbors=1).fit(landmarks.points)
             plain = timed(lambda: index.kneighbors(X[:SOME_ROWS]), clock)[0]  # noqa: B023 - called at once
             balls = landmarks.search.balls

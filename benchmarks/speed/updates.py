@@ -72,7 +72,7 @@ def update_often(
     for number in range(1, n_updates + 1):
         rows = write_rows(path, n_rows, number)
         seconds, _ = timed(lambda rows=rows: model.partial_fit(rows))
-        summary = model._summary
+        summary = model._state.summary.value
         update = Update(summary.n_rows, len(summary.groups), seconds / unit)
         if number in shown:
             looked_up, _ = timed(lambda: model.labels_)

@@ -8,21 +8,40 @@ library that imports :mod:`cohirf.app`, and only when one of the methods is call
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from cohirf.data.dask_arrays import require_labels_here
-from cohirf.summary.model import Model
+from cohirf.rows.arrays import is_dask
+from cohirf.summary.state import FittedState
 
 if TYPE_CHECKING:
     from cohirf.app.explain import Diagnosis
+    from cohirf.estimator import CoHiRF
+
+
+def require_labels_here(model: CoHiRF) -> None:
+    """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
+    check_is_fitted(model, "n_clusters_")
+    is_here = isinstance(model.labels_, np.ndarray)
+    if not is_here:
+        place = "a Dask array" if is_dask(model.labels_) else "on a device"
+        raise ValueError(
+            f"labels_ is {place}, and this method needs the labels in this process: call gather() "
+            "first, which loads 8 bytes per row."
+        )
 
 
 class DescribedClusters:
     """Adds the methods that describe clusters to an estimator."""
 
-    def summary(self: Model, X: Any = None, *, feature_names: Sequence[str] | None = None) -> Any:
+    if TYPE_CHECKING:  # of CoHiRF
+        _state: FittedState
+
+        def _become(self, fitted: Any, state: FittedState) -> Self: ...
+
+    def summary(self, X: Any = None, *, feature_names: Sequence[str] | None = None) -> Any:
         """Return a table of the clusters: what each of them is, how large it is, and what sets it
         apart.
 
@@ -66,11 +85,12 @@ class DescribedClusters:
         """
         from cohirf.app.explain.tables import summarize_clusters
 
-        require_labels_here(self)
-        return summarize_clusters(self, X, feature_names)
+        model = cast("CoHiRF", self)
+        require_labels_here(model)
+        return summarize_clusters(model, X, feature_names)
 
     def name_clusters(
-        self: Model,
+        self,
         X: Any = None,
         *,
         feature_names: Sequence[str] | None = None,
@@ -116,11 +136,14 @@ class DescribedClusters:
           grown: 0 "short petal, narrow petal, short sepal" (25 rows); 1 "long petal, wide petal,
           long sepal" (50 rows)
         """
-        from cohirf.app.explain.describe import describe_clusters, remember_names
+        from cohirf.app.explain.describe import describe_clusters
 
-        require_labels_here(self)
-        remember_names(self, describe_clusters(self, X, feature_names, preparation))
-        return self.names_
+        model = cast("CoHiRF", self)
+        require_labels_here(model)
+        found = describe_clusters(model, X, feature_names, preparation).clusters
+        state = self._state.named({cluster.label: cluster.name for cluster in found})
+        self._become(self, state)
+        return state.names
 
     def _html_repr(self) -> str:
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the
@@ -130,9 +153,9 @@ class DescribedClusters:
 
         parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
         is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)  # type: ignore[attr-defined]  # of CoHiRF
-        return parameters + (draw_model(cast("Model", self)) if is_here else "")
+        return parameters + (draw_model(cast("CoHiRF", self)) if is_here else "")
 
-    def diagnose(self: Model) -> Diagnosis:
+    def diagnose(self) -> Diagnosis:
         """Say whether to trust the clusters: whether they are usable, and whether the base method
         alone does better.
 
@@ -149,10 +172,11 @@ class DescribedClusters:
         """
         from cohirf.app.explain.diagnose import diagnose_model
 
-        require_labels_here(self)
-        return diagnose_model(self)
+        model = cast("CoHiRF", self)
+        require_labels_here(model)
+        return diagnose_model(model)
 
-    def explain(self: Model, cluster: int, X: Any = None) -> Any:
+    def explain(self, cluster: int, X: Any = None) -> Any:
         """Return the features that distinguish a final cluster from the others, strongest first.
 
         Parameters
@@ -173,5 +197,6 @@ class DescribedClusters:
         """
         from cohirf.app.explain.tables import explain_cluster
 
-        require_labels_here(self)
-        return explain_cluster(self, cluster, X)
+        model = cast("CoHiRF", self)
+        require_labels_here(model)
+        return explain_cluster(model, cluster, X)

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +20,19 @@ from cohirf import validation
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.choice import Choice
 from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
-from cohirf.degrees.degrees import density_of
-from cohirf.degrees.methods import DegreesMixin
+from cohirf.degrees.methods import DegreesMixin, density_of
 from cohirf.described import DescribedClusters
 from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import label_new_rows, measure_new_rows
+from cohirf.parameters import base_method_of
 from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import IntArray
 from cohirf.store.models import save_model
-from cohirf.summary.model import base_method_of
 from cohirf.summary.numbers import Changes, Step
-from cohirf.summary.rows import replace_results
-from cohirf.updating import UpdatingMixin, summarize_fit
+from cohirf.summary.state import FittedState
+from cohirf.updating import UpdatingMixin
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are
 # loaded from disk.
@@ -42,6 +40,7 @@ MOST_VIEWS_OR_LEVELS = 100_000
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+Value = TypeVar("Value")
 
 
 def checking_parameters(fit: Fit) -> Fit:
@@ -50,6 +49,26 @@ def checking_parameters(fit: Fit) -> Fit:
     """
     checked: Fit = _fit_context(prefer_skip_nested_validation=False)(fit)
     return checked
+
+
+class LookedUp(Generic[Value]):
+    """A fitted attribute with an entry for each row, or the hierarchy: read from the state of a
+    model, which looks it up when it is first asked for.
+    """
+
+    def __init__(self, read: Callable[[FittedState], Any]) -> None:
+        self._read = read
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, kind: type | None = None) -> Value:
+        if model is None:
+            return cast("Value", self)
+        state = vars(model).get("_state")
+        if state is None:
+            raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
+        return cast("Value", self._read(state))
 
 
 class CoHiRF(
@@ -238,6 +257,15 @@ class CoHiRF(
     exemplars_ : array or CSR matrix, shape (n_clusters_, n_features)
         Values of each cluster's exemplar; after :meth:`forget`, the mean of a group can take their
         place.
+    landmark_indices_ : array of int, shape (n_landmarks,)
+        Sorted numbers of the rows that the model stores for ``predict``: all rows if there are at
+        most 10,000, otherwise a sample, or rows that stand for groups. Rows of weight 0 are not
+        among them.
+    landmarks_ : array or CSR matrix, shape (n_landmarks, n_features)
+        Values of these rows; missing cells are filled.
+    stand_in_indices_ : array of int
+        Numbers of rows whose values in ``medoids_``, ``exemplars_`` or ``landmarks_`` can be those
+        of a mean, because :meth:`forget` has removed the row that had them.
     n_iter_ : int
         Number of levels that were run.
     batch_size_ : int or None
@@ -290,10 +318,10 @@ class CoHiRF(
     """
 
     # Labels, parents and stabilities have another type for data on a device or on Dask workers.
-    labels_: IntArray
-    parents_: IntArray
-    stability_: NDArray[np.float32]
-    hierarchy_: FusionHierarchy
+    labels_ = LookedUp[IntArray](lambda state: state.labels)
+    parents_ = LookedUp[IntArray](lambda state: state.lookups.parents)
+    stability_ = LookedUp[NDArray[np.float32]](lambda state: state.lookups.stability)
+    hierarchy_ = LookedUp[FusionHierarchy](lambda state: state.lookups.hierarchy)
     choice_: Choice | None
     n_clusters_: int
     cluster_numbers_: IntArray
@@ -301,14 +329,19 @@ class CoHiRF(
     medoids_: Any
     exemplar_indices_: IntArray
     exemplars_: Any
+    landmark_indices_: IntArray
+    landmarks_: Any
+    stand_in_indices_ = LookedUp[IntArray](lambda state: state.unknown_rows)
     n_iter_: int
     batch_size_: int | None
     diagnostics_: list[LevelRecord]
     feature_agreement_: NDArray[np.float64]
     changes_: Changes | None
     history_: tuple[Step, ...]
+    names_: dict[int, str]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
+    _state: FittedState  # all that was found; the attributes above are its parts
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_base_method has clearer messages
@@ -470,12 +503,20 @@ class CoHiRF(
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
         with nullcontext() if client is None else choosing_client(fitted, client, X):
             data = open_training_data(fitted, X, on_cluster=client is not None)
-            fitted._column_means = data.column_means
-            found = fit_data(Settings.of(fitted), data, sample_weight)
-        attributes = found.attributes | {"changes_": None, "history_": (), "names_": {}}
-        if "_summary" not in attributes.get("_later", {}):  # not all rows are kept
-            attributes["_summary"] = summarize_fit(data, found)
-        replace_results(self, fitted, attributes)
+            state = fit_data(Settings.of(fitted), data, sample_weight)
+        return self._become(fitted, state)
+
+    def _become(self, fitted: Any, state: FittedState) -> Self:
+        """Take over a copy of this model that was fitted or updated, and what was found.
+
+        This happens in one step, so that an interrupt leaves the model before or after it.
+        """
+        kept = {
+            name: value
+            for name, value in vars(fitted).items()
+            if not isinstance(getattr(type(self), name, None), LookedUp)
+        }
+        self.__dict__ = kept | state.attributes() | {"_state": state}
         return self
 
     def predict(self, X: Any) -> Any:
@@ -511,13 +552,15 @@ class CoHiRF(
             ``X`` is a Dask array or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        points = self._landmarks
+        state = self._state
+        points = state.landmarks
         # of three packages
         if any(type(method).__name__ == "HDBSCAN" for method in validation.list_methods(self)):
-            points = density_of(self) or points
-        label = partial(label_new_rows, landmarks=points, column_means=self._column_means)
-        has_gaps = self._column_means is not None
-        return map_new_rows(self, X, label, None, self._landmarks.labels.dtype, has_gaps=has_gaps)
+            points = density_of(Settings.of(self), state) or points
+        label = partial(label_new_rows, landmarks=points, column_means=state.column_means)
+        return map_new_rows(
+            self, X, label, None, state.landmarks.labels.dtype, has_gaps=state.may_miss
+        )
 
     def transform(self, X: Any) -> Any:
         """Return the Euclidean distance of each row to the medoid of each cluster.
@@ -535,10 +578,11 @@ class CoHiRF(
             a Dask array or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        measure = partial(measure_new_rows, medoids=self.medoids_, column_means=self._column_means)
-        has_gaps = self._column_means is not None
+        state = self._state
+        medoids = state.clusters.medoids
+        measure = partial(measure_new_rows, medoids=medoids, column_means=state.column_means)
         return map_new_rows(
-            self, X, measure, self.n_clusters_, self.medoids_.dtype, has_gaps=has_gaps
+            self, X, measure, state.n_clusters, medoids.dtype, has_gaps=state.may_miss
         )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -586,14 +630,9 @@ class CoHiRF(
             nothing is done.
         """
         check_is_fitted(self, "n_clusters_")
-        if isinstance(self.labels_, np.ndarray):
+        if self._state.rows.row_map.is_here:
             return self
-        rows = self._rows.gathered()
-        summary = self._summary
-        if summary is not None and not summary.row_map.is_here:
-            summary = replace(summary, row_map=rows.row_map)
-        replace_results(self, self, {"_rows": rows, "_summary": summary, "_tree": self._tree})
-        return self
+        return self._become(self, self._state.gathered())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a file of JSON and numeric arrays, for :func:`cohirf.load`.

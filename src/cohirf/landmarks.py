@@ -552,8 +552,8 @@ class Cells:
     rounding. So rows get the same label in a fit and afterwards, in blocks of any size.
     """
 
-    points: Annotated[Any, ranges.measures("labels", "n_features_in_")]
-    labels: Annotated[IntArray, ranges.labels(ranges.ANY, among="cluster_numbers_")]
+    points: Annotated[Any, ranges.measures("labels", "n_features")]
+    labels: Annotated[IntArray, ranges.labels(ranges.ANY, among="cluster_numbers")]
 
     def renamed(self, names: IntArray) -> Self:
         """Return the same with another name for each label; -1 stays."""

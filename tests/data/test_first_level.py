@@ -91,9 +91,9 @@ def test_results_of_leaves_are_looked_up_for_their_rows_in_any_place(place, in_o
     there = RowMap((first.part.mapped(PLACES[place]),))
     results = RowResults.of(there, rows, labels, first.leaves.sizes, fusions)
     for found in (results, results.gathered()):
-        by_row = SimpleNamespace(labels_=found.look_up_labels(), **found.look_up(tree))
+        by_row = found.look_up(tree)
         of_rows, parents, stability = (
-            np.asarray(each) for each in (by_row.labels_, by_row.parents_, by_row.stability_)
+            np.asarray(each) for each in (found.look_up_labels(), by_row.parents, by_row.stability)
         )
         is_leaf = np.isin(np.arange(N_ROWS), rows)
         assert (of_rows == labels[leaf_of]).all()
@@ -102,12 +102,12 @@ def test_results_of_leaves_are_looked_up_for_their_rows_in_any_place(place, in_o
         assert (stability[~is_leaf] == at_first_level[~is_leaf]).all()
         assert (stability[rows] == fusions.stability).all()
         if found.row_map.is_here:
-            absorbed_at = by_row.hierarchy_.absorbed_at
+            absorbed_at = by_row.hierarchy.absorbed_at
             assert (absorbed_at[~is_leaf] == 1).all()
             assert (absorbed_at[rows] == fusions.absorbed_at).all()
         else:
-            assert by_row.hierarchy_.rows.tolist() == rows.tolist()
-            assert by_row.hierarchy_.row_sizes.sum() == N_ROWS
+            assert by_row.hierarchy.rows.tolist() == rows.tolist()
+            assert by_row.hierarchy.row_sizes.sum() == N_ROWS
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -11,7 +11,6 @@ from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, merge, open_source
-from cohirf.degrees.degrees import degrees_of
 from cohirf.degrees.drift import (
     ClusterDrift,
     FeatureBaseline,
@@ -228,5 +227,5 @@ def test_the_rows_of_a_merged_model_are_one_period():
     for day in range(3):
         south.partial_fit(sample(100, 10 + day, (0.7, 0.1, 0.1, 0.1)))
     merged = merge([north, south])
-    starts = [period.start for period in find_periods(merged, degrees_of(merged), 50)]
+    starts = [period.start for period in find_periods(merged._state, 50)]
     assert starts == [400, 0]

@@ -10,7 +10,6 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import roc_auc_score
 
 from cohirf import CoHiRF, load, open_source
-from cohirf.degrees.degrees import degrees_of
 from cohirf.landmarks import N_NEIGHBORS, choose_evenly
 
 
@@ -132,7 +131,7 @@ def large():
 def compare_with_all(model, X, monkeypatch):
     """Return scores of rows that are compared with all landmarks."""
     monkeypatch.setattr("cohirf.degrees.outliers.MANY_LANDMARKS", np.inf)
-    degrees = degrees_of(model)
+    degrees = model._state.degrees
     return replace(degrees, landmarks=degrees.landmarks).outliers.score(X)
 
 

@@ -11,6 +11,7 @@ import signal
 import time
 import tracemalloc
 import zipfile
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +29,15 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from cohirf import CoHiRF
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.landmarks import Landmarks
+from cohirf.rows.later import Later
 from cohirf.store import archive
 from cohirf.store.archive import Archive
 from cohirf.store.files import ModelFileError
 from cohirf.store.models import MODEL_KIND as KIND
 from cohirf.store.models import MODEL_VERSION as VERSION
 from cohirf.store.models import Origin, load, load_about, save_model
-from cohirf.summary.rows import BY_ROW, Part, RowMap, RowResults
+from cohirf.summary.rows import Part, RowMap, RowResults
+from cohirf.summary.state import FinalClusters
 from systems import posix_only
 
 PREPARATION = {"columns": ["a", "b"], "scale": [1.5, 2.5e-300], "text": "dörte\x00"}
@@ -137,17 +140,22 @@ def assert_same(left, right, name=""):
 
 
 def assert_same_parts(left, right, name=""):
-    found, expected = (
-        {
-            key: value
-            for key, value in vars(one).items()
-            if "search" not in key and key not in BY_ROW
-        }
-        for one in (left, right)
-    )
+    found, expected = (parts_of(one) for one in (left, right))
     assert found.keys() == expected.keys(), name
     for key in found:
         assert_same(found[key], expected[key], f"{name}.{key}")
+
+
+def parts_of(value):
+    """Return the attributes of a value, without what is made from others when it is asked for."""
+    if isinstance(value, Later):
+        return {"value": value.value}
+    if is_dataclass(value):
+        return {part.name: getattr(value, part.name) for part in fields(value)}
+    return {key: part for key, part in vars(value).items() if "search" not in key}
+
+
+BY_ROW = ("labels_", "parents_", "stability_", "hierarchy_")
 
 
 def assert_same_model(left, right, X):
@@ -435,8 +443,8 @@ PLACES = {
         {"about__origin": {"data": "a", "options": {"a b": 1}, "command": ""}},
         "the names of arguments",
     ),
-    "record": ({"fitted__diagnostics_": [1]}, "cannot be used"),
-    "history": ({"fitted__history_": [{"n_rows": -1}]}, "cannot be used"),
+    "record": ({"fitted__state__records": [1]}, "cannot be used"),
+    "history": ({"fitted__state__history": [{"n_rows": -1}]}, "cannot be used"),
 }
 
 
@@ -464,7 +472,7 @@ def set_entry(array, entry):
 
 def in_circle(fitted, arrays):
     """Let the first two groups absorb each other."""
-    rows = fitted["_rows"]
+    rows = fitted["state"]["rows"]
     for name, entries in (("parents", (1, 0)), ("absorbed_at", (1, 1))):
         array = arrays[rows[name]].copy()
         array[:2] = entries
@@ -473,9 +481,10 @@ def in_circle(fitted, arrays):
 
 def in_other_groups(fitted, arrays):
     """Let two rows stand for each other's groups, so that rows would absorb each other."""
-    part = fitted["_rows"]["row_map"]["parts"][0]
+    rows = fitted["state"]["rows"]
+    part = rows["row_map"]["parts"][0]
     leaves = arrays[part["leaf_of"]].copy()
-    first, second = arrays[fitted["_rows"]["rows"]][:2]
+    first, second = arrays[rows["rows"]][:2]
     leaves[[first, second]] = leaves[[second, first]]
     arrays[part["leaf_of"]] = leaves
 
@@ -491,49 +500,68 @@ def setting(place, entry):
     return change
 
 
+def shortening(name):
+    """Return a change that takes the last entry from an array of the state."""
+
+    def change(fitted, arrays):
+        number = fitted["state"][name]
+        arrays[number] = arrays[number][:-1]
+
+    return change
+
+
 def setting_json(name, value):
-    return lambda fitted, arrays: fitted.update({name: value})
+    return lambda fitted, arrays: fitted["state"].update({name: value})
 
 
 CRAFTED = {
     "row number": (
-        setting("_rows.row_map.parts.0.leaf_of", 2**31 - 1),
-        r"_rows\.row_map\.parts\[0\]\.leaf_of has 2147483647, which is not from 0 to",
+        setting("state.rows.row_map.parts.0.leaf_of", 2**31 - 1),
+        r"rows\.row_map\.parts\[0\]\.leaf_of has 2147483647, which is not from 0 to",
     ),
     "position": (
-        setting("_rows.row_map.parts.0.position", 2**63 - 1),
+        setting("state.rows.row_map.parts.0.position", 2**63 - 1),
         "position has 9223372036854775807",
     ),
     "label": (
-        setting("_rows.labels", 2**31 - 1),
-        "_rows.labels has 2147483647, which is not in cluster_numbers_",
+        setting("state.rows.labels", 2**31 - 1),
+        "rows.labels has 2147483647, which is not in cluster_numbers",
     ),
     "number": (
-        setting("cluster_numbers_", 2**31 - 1),
-        "cluster_numbers_ has 2147483647, which is not from 0 to",
+        setting("state.clusters.numbers", 2**31 - 1),
+        "clusters.numbers has 2147483647, which is not from 0 to",
     ),
     "landmark": (
-        setting("_landmarks.labels", 2**31 - 1),
-        "_landmarks.labels has 2147483647, which is not in",
+        setting("state.landmarks.labels", 2**31 - 1),
+        "landmarks.labels has 2147483647, which is not in",
     ),
-    "medoid": (setting("medoid_indices_", -1), "medoid_indices_ has -1, which is not from 0 to 11"),
+    "medoid": (
+        setting("state.clusters.medoid_indices", -1),
+        "medoid_indices has -1, which is not from 0 to 11",
+    ),
     "circle": (
         in_circle,
-        "_rows.absorbed_at parents is not a fusion hierarchy: a row was absorbed by",
+        "rows.absorbed_at parents is not a fusion hierarchy: a row was absorbed by",
     ),
     "groups": (
         in_other_groups,
-        "_rows.rows has .*, which is in another group than the one that it stands for",
+        "rows.rows has .*, which is in another group than the one that it stands for",
     ),
-    "level": (setting("_rows.absorbed_at", 255), "_rows.absorbed_at absorbed_at has level 255"),
-    "size": (setting("_rows.sizes", 2**62), "_rows.sizes has .* rows in all, and there are 12"),
-    "linkage": (setting("_tree.linkage", 3.5), "_tree tree must have a valid linkage"),
-    "share": (setting("feature_agreement_", 7.0), "feature_agreement_ has 7.0, which is not from"),
-    "infinite": (setting("medoids_", np.inf), "medoids_ has inf, which is not a finite number"),
-    "rows": (setting_json("n_rows", 10**12), "n_rows is 1000000000000, and 12 rows have a group"),
-    "features": (setting_json("n_features_in_", 10**12), "which is not"),
-    "null": (setting_json("medoids_", None), "medoids_ is missing"),
-    "null list": (setting_json("diagnostics_", [None]), "null is not a value of type LevelRecord"),
+    "level": (setting("state.rows.absorbed_at", 255), "absorbed_at absorbed_at has level 255"),
+    "size": (setting("state.rows.sizes", 2**62), "rows.sizes has .* rows in all, and there are 12"),
+    "linkage": (setting("state.tree.linkage", 3.5), "tree tree must have a valid linkage"),
+    "share": (
+        setting("state.feature_agreement", 7.0),
+        "feature_agreement has 7.0, which is not from",
+    ),
+    "infinite": (
+        setting("state.clusters.medoids", np.inf),
+        "medoids has inf, which is not a finite number",
+    ),
+    "features": (shortening("feature_agreement"), r"has the shape .*, which is not"),
+    "rows": (shortening("landmark_rows"), r"landmark_rows has the shape .*, which is not"),
+    "null": (setting_json("feature_agreement", None), "null is not a value of type"),
+    "null list": (setting_json("records", [None]), "null is not a value of type LevelRecord"),
 }
 
 
@@ -551,10 +579,10 @@ def test_a_step_of_an_update_that_never_was_is_refused(path):
     )
 
     def change(about, fitted):
-        fitted[0]["history_"][-1]["update"] = 10_000
+        fitted[0]["state"]["history"][-1]["update"] = 10_000
 
     forge(path, change)
-    assert_refused(path, "history_ has an update 10000, and the model had 2")
+    assert_refused(path, "history has an update 10000, and the model had 2")
 
 
 def write_record(path, text):
@@ -743,18 +771,21 @@ def test_saving_and_loading_copy_no_array(model, tmp_path):
     part = Part(np.zeros(n_rows, ints), np.ones(n_rows, np.float32), np.zeros(1, int))
     one = np.ones(1, np.float32)
     zero = np.zeros(1, ints)
-    vars(held).update(
-        _rows=RowResults(RowMap((part,)), zero, zero, zero, zero, one, np.array([n_rows])),
-        _tree=tree,
-        n_clusters_=1,
-        cluster_numbers_=np.zeros(1, int),
-        medoid_indices_=np.zeros(1, int),
-        medoids_=held.medoids_[:1],
-        exemplar_indices_=np.zeros(1, int),
-        exemplars_=held.exemplars_[:1],
-        _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
-        _summary=None,  # of the fit
+    state = replace(
+        held._state,
+        rows=RowResults(RowMap((part,)), zero, zero, zero, zero, one, np.array([n_rows])),
+        tree=Later.known(tree),
+        clusters=FinalClusters(
+            np.zeros(1, int),
+            np.zeros(1, int),
+            held.medoids_[:1],
+            np.zeros(1, int),
+            held.exemplars_[:1],
+        ),
+        landmarks=Landmarks(held.landmarks_, np.zeros(12, ints)),
+        summary=Later.known(None),  # of the fit
     )
+    held._become(held, state)
     assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
     size = (tmp_path / "model").stat().st_size
     assert traced_peak(load, tmp_path / "model") < size + 1.5 * n_rows

@@ -31,7 +31,12 @@ def fitted():
 
 def kept_values(model):
     """Return the rows whose values a model keeps, as a list of matrices."""
-    return [model._landmarks.points, model.medoids_, model.exemplars_, model._summary.groups.values]
+    return [
+        model.landmarks_,
+        model.medoids_,
+        model.exemplars_,
+        model._state.summary.value.groups.values,
+    ]
 
 
 def assert_gone(model, X):
@@ -45,8 +50,8 @@ def check(model, stay, classes):
     assert adjusted_rand_score(model.labels_, classes[stay]) == 1.0
     hierarchy = model.hierarchy_
     FusionHierarchy(hierarchy.parents, hierarchy.absorbed_at, tree=hierarchy.tree)
-    assert model._summary.n_rows == len(stay)
-    assert sum(model._summary.update_rows) == len(stay)
+    assert model._state.summary.value.n_rows == len(stay)
+    assert sum(model._state.summary.value.update_rows) == len(stay)
 
 
 @pytest.mark.parametrize("X", [BLOBS, sparse.csr_array(BLOBS)])
@@ -57,7 +62,7 @@ def test_rows_leave_their_groups(X, tmp_path):
     model.forget(gone)
     check(model, stay, CLASSES)
     assert_gone(model, BLOBS[gone])
-    assert model._summary.sizes.sum() == 300
+    assert model._state.summary.value.sizes.sum() == 300
     assert model.changes_.n_rows == -200
     assert sum(model.changes_.shrunk.values()) == 200
     model.save(tmp_path / "model")
@@ -68,7 +73,9 @@ def test_rows_leave_their_groups(X, tmp_path):
 def test_rows_leave_in_any_order():
     gone = np.array([200, 3, 77])
     one, other = (blocks().forget(rows) for rows in (gone, np.sort(gone)))
-    np.testing.assert_array_equal(one._summary.groups.first_rows, other._summary.groups.first_rows)
+    np.testing.assert_array_equal(
+        one._state.summary.value.groups.first_rows, other._state.summary.value.groups.first_rows
+    )
     np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
@@ -76,8 +83,8 @@ def test_a_window_of_updates():
     model = blocks()
     model.forget(updates=[0, 1])
     check(model, np.arange(250, 500), CLASSES)
-    assert model._summary.update_rows == (0, 0, 125, 125)
-    assert model._summary.groups.rows.max() < 250
+    assert model._state.summary.value.update_rows == (0, 0, 125, 125)
+    assert model._state.summary.value.groups.rows.max() < 250
     model.partial_fit(BLOBS[:125]).forget(updates=2)
     check(model, np.r_[375:500, 0:125], CLASSES)
 
@@ -101,7 +108,7 @@ def test_a_cluster_without_rows_is_gone():
 
 def test_a_medoid_that_is_not_there_any_more_is_replaced_by_the_mean_if_no_row_is_known():
     model = blocks()
-    gone = np.union1d(model._summary.groups.rows, model._landmark_rows)
+    gone = np.union1d(model._state.summary.value.groups.rows, model.landmark_indices_)
     stay = np.setdiff1d(np.arange(500), gone)
     model.forget(gone)
     check(model, stay, CLASSES)
@@ -147,14 +154,14 @@ def test_the_average_weight_of_its_group_leaves_with_a_row():
         BLOBS, sample_weight=weights
     )
     gone = np.random.default_rng(1).permutation(500)[:300]
-    before = model._summary.groups
-    leaf = model._summary.row_map.find_leaves(np.arange(500))
+    before = model._state.summary.value.groups
+    leaf = model._state.summary.value.row_map.find_leaves(np.arange(500))
     stay = np.setdiff1d(np.arange(500), gone)
     expected = (before.weights / before.sizes)[leaf[stay]].sum()
     model.forget(gone)
     check(model, stay, CLASSES)
-    groups = model._summary.groups
-    leaf = model._summary.row_map.find_leaves(np.arange(200))
+    groups = model._state.summary.value.groups
+    leaf = model._state.summary.value.row_map.find_leaves(np.arange(200))
     np.testing.assert_allclose(groups.weights.sum(), expected)
     np.testing.assert_array_equal(groups.sizes, np.bincount(leaf))
     np.testing.assert_array_equal(groups.first_rows, np.unique(leaf, return_index=True)[1])

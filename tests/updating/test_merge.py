@@ -49,9 +49,9 @@ def test_models_of_three_sites_have_the_clusters_of_all_rows(
     labels = [site.labels_ for site in sites]
     model = merge(sites, exemplars_only=exemplars_only)
     check(model, CLASSES)
-    assert model._summary.update_rows == (200, 200, 200)
+    assert model._state.summary.value.update_rows == (200, 200, 200)
     # a number that any of the models has used is not given again
-    assert model._summary.next_number == 9
+    assert model._state.summary.value.next_number == 9
     assert all(site.labels_ is before for site, before in zip(sites, labels, strict=True))
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     model.save(tmp_path / "model")
@@ -160,7 +160,7 @@ def test_models_reduced_to_exemplars_are_not_compared_with_the_base_method():
     reduced = merge(fitted(BLOBS, SITES), exemplars_only=True)
     diagnosis = reduced.diagnose()
     assert diagnosis.recommendation == "unknown"
-    n_kept = len(reduced._landmark_rows)
+    n_kept = len(reduced.landmark_indices_)
     reason = (
         f"KMeans needs more rows than the {n_kept:,} of {len(BLOBS):,} that the model keeps. A "
         "merge with exemplars_only=True keeps only exemplars: diagnose the models before they are "

@@ -109,8 +109,8 @@ def test_updates_in_blocks_find_the_clusters_and_no_row_changes_its_own(options)
     check_hierarchy(in_parts(model, BLOBS[150:400], 6))
     np.testing.assert_array_equal(model.labels_[:150], before)
     assert adjusted_rand_score(model.labels_, CLASSES[:400]) == 1.0
-    leaves = model._summary.groups
-    labels = model._summary.labels
+    leaves = model._state.summary.value.groups
+    labels = model._state.summary.value.labels
     assert (model.labels_[leaves.rows] == labels[: len(leaves)]).all()
 
 
@@ -128,7 +128,7 @@ def test_the_first_blocks_are_contracted_as_finely_as_those_of_a_fit_in_few_batc
     assert_equal_models(
         in_parts(model, BLOBS, 4), in_parts(CoHiRF(**model.get_params(deep=False)), BLOBS, 2)
     )
-    n_leaves = np.bincount(model._summary.groups.rows // 60)
+    n_leaves = np.bincount(model._state.summary.value.groups.rows // 60)
     assert n_leaves[:4].min() > n_leaves[4:].max()
 
 
@@ -137,10 +137,10 @@ def test_weights_count_as_repeated_rows_in_the_sizes_of_leaves():
     model = in_parts(
         CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 4, sample_weight=weights
     )
-    assert model._summary.groups.weights.sum() == weights.sum()
+    assert model._state.summary.value.groups.weights.sum() == weights.sum()
     assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
     model.partial_fit(BLOBS[:100])  # without weights, each row has the weight 1
-    assert model._summary.groups.weights.sum() == weights.sum() + 100
+    assert model._state.summary.value.groups.weights.sum() == weights.sum() + 100
 
 
 class TestRowsOfWeight0:
@@ -166,8 +166,12 @@ class TestRowsOfWeight0:
             without.partial_fit(
                 BLOBS[rows[counted[rows]]], sample_weight=np.ones(counted[rows].sum())
             )
-        np.testing.assert_array_equal(model._summary.groups.values, without._summary.groups.values)
-        np.testing.assert_allclose(model._summary.groups.means, without._summary.groups.means)
+        np.testing.assert_array_equal(
+            model._state.summary.value.groups.values, without._state.summary.value.groups.values
+        )
+        np.testing.assert_allclose(
+            model._state.summary.value.groups.means, without._state.summary.value.groups.means
+        )
         assert len(model.labels_) == len(BLOBS)
         assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
         check_hierarchy(model)
@@ -175,18 +179,18 @@ class TestRowsOfWeight0:
     def test_a_saved_model_keeps_them(self, tmp_path):
         model = CoHiRF(KMeans(4, n_init=1), batch_size=70, random_state=0)
         in_parts(model, BLOBS, 3, sample_weight=self.weights).save(tmp_path / "model")
-        assert (model._summary.groups.weights == 0).any()
+        assert (model._state.summary.value.groups.weights == 0).any()
         again = load(tmp_path / "model").partial_fit(BLOBS[:100])
         np.testing.assert_array_equal(again.labels_, model.partial_fit(BLOBS[:100]).labels_)
 
 
 def test_an_update_after_a_fit_in_batches_adds_to_its_leaves():
     model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0).fit(BLOBS[:400])
-    leaves = len(model._summary.groups)
+    leaves = len(model._state.summary.value.groups)
     labels = model.labels_
     model.partial_fit(BLOBS[400:])
     assert len(model.labels_) == len(BLOBS)
-    assert model._summary.groups.rows[leaves:].min() >= 400
+    assert model._state.summary.value.groups.rows[leaves:].min() >= 400
     np.testing.assert_array_equal(model.labels_[:400], labels)
     assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
     check_hierarchy(model)
@@ -306,12 +310,14 @@ class TestManyGroups:
     )
     def test_their_number_stays_small_and_they_stand_for_all_rows(self, options):
         model = in_parts(self.model(**options), BLOBS, 5)
-        leaves = model._summary.groups
+        leaves = model._state.summary.value.groups
         assert leaves.heights.max() >= 2
         assert np.bincount(leaves.heights).max() < 80
         assert leaves.sizes.sum() == len(BLOBS)
         np.testing.assert_array_equal(leaves.values, BLOBS[leaves.rows])
-        leaf = model._summary.row_map.find_leaves(np.arange(model._summary.row_map.n_rows))
+        leaf = model._state.summary.value.row_map.find_leaves(
+            np.arange(model._state.summary.value.row_map.n_rows)
+        )
         for number in range(len(leaves)):
             np.testing.assert_allclose(
                 leaves.means[number], BLOBS[: len(leaf)][leaf == number].mean(axis=0)
@@ -321,13 +327,13 @@ class TestManyGroups:
     def test_groups_of_a_fit_are_contracted_too(self, monkeypatch):
         monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 40)
         model = self.model().fit(BLOBS[:400])
-        assert len(model._summary.groups) >= 40
+        assert len(model._state.summary.value.groups) >= 40
         model.partial_fit(BLOBS[400:])
-        assert np.bincount(model._summary.groups.heights).max() < 40
+        assert np.bincount(model._state.summary.value.groups.heights).max() < 40
         assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
         check_hierarchy(model)
 
 
 def test_an_automatic_batch_size_is_not_that_of_few_first_rows():
     model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", views=2, random_state=0)
-    assert in_parts(model, BLOBS, 6)._summary.batch_size is None
+    assert in_parts(model, BLOBS, 6)._state.summary.value.batch_size is None

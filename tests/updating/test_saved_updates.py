@@ -49,7 +49,7 @@ def assert_same_results(one, other):
     assert one.hierarchy_ == other.hierarchy_
     assert one.changes_ == other.changes_
     assert one.history_ == other.history_
-    assert one._summary.update_rows == other._summary.update_rows
+    assert one._state.summary.value.update_rows == other._state.summary.value.update_rows
 
 
 def test_a_loaded_or_pickled_model_is_updated_as_the_saved_one(model_and_rows, tmp_path):

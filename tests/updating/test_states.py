@@ -124,7 +124,9 @@ def updated_in_blocks(X, **parameters):
 
 def forget_medoids(model):
     """Forget all rows of a model whose values it knows; return the numbers of those that stay."""
-    gone = np.union1d(model._landmark_rows, model._summary.without_pending().groups.rows)
+    gone = np.union1d(
+        model.landmark_indices_, model._state.summary.value.without_pending().groups.rows
+    )
     model.forget(gone)
     return np.setdiff1d(np.arange(len(model.labels_) + len(gone)), gone)
 
@@ -144,11 +146,11 @@ def test_the_data_of_a_model_is_recognised_after_its_medoids_were_forgotten(tmp_
 def test_a_new_medoid_is_the_known_row_nearest_to_the_mean_in_euclidean_distance():
     X = make_blobs(300, n_features=5, centers=3, random_state=0)[0]
     model = CoHiRF(KMeans(3, n_init=1), batch_size=60, views=2, random_state=0).fit(X)
-    gone = model._summary.groups.rows
+    gone = model._state.summary.value.groups.rows
     model.forget(gone)
     left = np.delete(X, gone, axis=0)
-    leaves = model._summary.groups
-    leaf_of = model._summary.row_map.find_leaves(np.arange(len(left)))
+    leaves = model._state.summary.value.groups
+    leaf_of = model._state.summary.value.row_map.find_leaves(np.arange(len(left)))
     for leaf, mean in enumerate(leaves.means):
         own = np.flatnonzero(leaf_of == leaf)
         assert leaves.rows[leaf] == own[np.linalg.norm(left[own] - mean, axis=1).argmin()]

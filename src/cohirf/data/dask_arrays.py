@@ -8,14 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.batches import block_bounds, count_batches
-from cohirf.engines.dask import compute_unoptimised, dask, dask_array, is_dask, naming_faults
+from cohirf.engines.dask import compute_unoptimised, dask, dask_array, naming_faults
 from cohirf.rows.grouping import IntArray
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
-from cohirf.summary.model import Model
 
 # number of chunks of a source, if it has at least as many batches; independent of the cluster
 MANY_CHUNKS = 64
@@ -190,18 +188,6 @@ class LazyDaskSource(Source):
         """Yield samples of rows, computed together."""
         yield from compute_unoptimised(
             *(self.array[sample].astype(self.dtype) for sample in self._samples())
-        )
-
-
-def require_labels_here(model: Model) -> None:
-    """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
-    check_is_fitted(model, "n_clusters_")
-    is_here = isinstance(model.labels_, np.ndarray)
-    if not is_here:
-        place = "a Dask array" if is_dask(model.labels_) else "on a device"
-        raise ValueError(
-            f"labels_ is {place}, and this method needs the labels in this process: call gather() "
-            "first, which loads 8 bytes per row."
         )
 
 

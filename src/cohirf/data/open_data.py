@@ -27,20 +27,24 @@ from cohirf.data.in_process import InMemory, InSource
 from cohirf.data.on_dask import OnDask
 from cohirf.data.on_device import OnDevice
 from cohirf.engines.dask import is_usable
+from cohirf.parameters import Parameters
 from cohirf.rows.arrays import is_dask, is_on_device, is_torch, namespace, narrow_indices, to_host
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.scaled import unit_rows
-from cohirf.summary.model import Model, state_of
+from cohirf.summary.state import FittedState
 
 
-def open_training_data(model: Model, X: Any, *, on_cluster: bool, is_first: bool = True) -> Data:
+def open_training_data(
+    model: Parameters, X: Any, *, on_cluster: bool, state: FittedState | None = None
+) -> Data:
     """Validate the data of a fit, and set the number and the names of its features.
 
     Sources are validated when read.
 
-    The data of an update, which is not the first, must have the features of the model. A source is
-    read by the workers of the active client if ``on_cluster`` is set.
+    The data of an update of a ``state`` must have the features of the model. A source is read by
+    the workers of the active client if ``on_cluster`` is set.
     """
+    is_first = state is None
     X = _rows_of(X)
     if is_dask(X):
         if model.batch_size is None:
@@ -66,7 +70,7 @@ def open_training_data(model: Model, X: Any, *, on_cluster: bool, is_first: bool
         return OnDask(LazyDaskSource(spread_source(X, batch_size)))
     if is_on_device(X):
         return OnDevice(_check_device_array(model, X, reset=is_first))
-    allow_nan = is_first or state_of(model).column_means is not None
+    allow_nan = state is None or state.column_means is not None
     X = _check_array(model, X, reset=is_first, allow_nan=allow_nan)
     fills = not sparse.issparse(X) and validation.take_nan(model)
     return InMemory(X, validation.column_means(X) if fills else None)
@@ -78,7 +82,7 @@ def _rows_of(X: Any) -> Any:
 
 
 def map_new_rows(
-    model: Model,
+    model: Parameters,
     X: Any,
     function: Callable[[Any], Any],
     n_columns: int | None,
@@ -106,7 +110,7 @@ def map_new_rows(
     return function(_check_array(model, X, reset=False, allow_nan=has_gaps))
 
 
-def choosing_client(model: Model, client: Any, X: Any) -> AbstractContextManager[Any]:
+def choosing_client(model: Parameters, client: Any, X: Any) -> AbstractContextManager[Any]:
     """Return a context in which ``client`` is the active Dask client.
 
     One that does nothing if it is None.
@@ -131,7 +135,7 @@ def choosing_client(model: Model, client: Any, X: Any) -> AbstractContextManager
     return cast("AbstractContextManager[Any]", client.as_current())
 
 
-def _check_device_array(model: Model, X: Any, *, reset: bool) -> Any:
+def _check_device_array(model: Parameters, X: Any, *, reset: bool) -> Any:
     """Validate an array on a device, and set or compare the number of features."""
     if len(X.shape) != 2:
         raise ValueError(f"X has shape {tuple(X.shape)}: give two dimensions, one row per sample.")
@@ -170,7 +174,7 @@ def _check_squares(xp: Any, X: Any) -> None:
         )
 
 
-def _open_table(model: Model, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:
+def _open_table(model: Parameters, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:
     """Validate the metadata of a Dask array or data frame, without computing its rows."""
     refuse_other_collections(X)
     validation.refuse_what_is_no_table(X)
@@ -185,7 +189,7 @@ def _open_table(model: Model, X: Any, *, reset: bool, known_rows: bool) -> DaskT
     return table
 
 
-def _scale_source(model: Model, source: Source) -> Source:
+def _scale_source(model: Parameters, source: Source) -> Source:
     if model.metric == "cosine":
         return ScaledSource(source, unit=True)
     return source
@@ -201,7 +205,7 @@ def _scale_chunk(chunk: Any) -> Any:
     return chunk
 
 
-def _check_array(model: Model, X: Any, *, reset: bool, allow_nan: bool) -> Any:
+def _check_array(model: Parameters, X: Any, *, reset: bool, allow_nan: bool) -> Any:
     """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
     validation.refuse_what_is_no_table(X)
     accept_sparse = "csr" if validation.take_sparse(model) else False

@@ -17,12 +17,10 @@ from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data import Data
-from cohirf.data.open_data import open_training_data
-from cohirf.degrees.degrees import Degrees, degrees_of
-from cohirf.engines.dask import is_dask
+from cohirf.degrees.degrees import Degrees
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
-from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import Step, call_cluster, positions_of
+from cohirf.summary.state import FittedState
 from cohirf.updating.arrivals import count_born
 from cohirf.wording import count_of, percent
 
@@ -187,25 +185,17 @@ class Drift:
         return "\n".join(lines)
 
 
-def find_drift(model: Model, X: Any) -> Drift:
-    """Compare new rows with the recent past of a model."""
-    if is_dask(X):
-        raise TypeError(
-            "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample of "
-            "its rows."
-        )
-    degrees = degrees_of(model)
-    data = open_training_data(model, X, on_cluster=False, is_first=False)
+def find_drift(state: FittedState, data: Data, names: Sequence[str] | None) -> Drift:
+    """Compare new rows with the recent past of a model; features may have names."""
+    degrees = state.degrees
     n_rows = data.rows.n_rows
-    periods = find_periods(model, degrees, n_rows)
-    baselines = [
-        FeatureBaseline.of(*_weigh_landmarks(model, degrees, period)) for period in periods
-    ]
+    periods = find_periods(state, n_rows)
+    baselines = [FeatureBaseline.of(*_weigh_landmarks(state, period)) for period in periods]
     limit = _find_limit(degrees)
     counts = np.zeros(len(degrees.masses) + 1, dtype=np.int64)
     n_outside = 0
-    for rows in _read_blocks(model, data):
-        points = state_of(model).landmarks.move(rows)
+    for rows in _read_blocks(state, data):
+        points = state.landmarks.move(rows)
         n_outside += int((degrees.outliers.score(points) > limit).sum())
         counts += count_with_noise(
             positions_of(degrees.landmarks.label(points), degrees.numbers), len(degrees.masses)
@@ -218,18 +208,16 @@ def find_drift(model: Model, X: Any) -> Drift:
         n_rows,
         share,
         bool(share >= SMALLEST_OUTSIDE and is_certain),
-        list(_compare_clusters(model, periods, np.append(counts[1:], counts[0]))),
-        compare_features(baselines, _feature_names(model)),
-        count_born(model, data),
+        list(_compare_clusters(state, periods, np.append(counts[1:], counts[0]))),
+        compare_features(baselines, _feature_names(names, state.n_features)),
+        count_born(state, data),
     )
 
 
-def _read_blocks(model: Model, data: Data) -> Iterator[Any]:
+def _read_blocks(state: FittedState, data: Data) -> Iterator[Any]:
     """Yield new rows with missing cells filled, block by block."""
-    for block in row_blocks(data.rows.n_rows, READ_CELLS // model.n_features_in_ + 1):
-        yield fill_missing(
-            data.take(np.arange(block.start, block.stop)), state_of(model).column_means
-        )
+    for block in row_blocks(data.rows.n_rows, READ_CELLS // state.n_features + 1):
+        yield fill_missing(data.take(np.arange(block.start, block.stop)), state.column_means)
 
 
 # ---- the recent past
@@ -244,19 +232,20 @@ class Period:
     counts: FloatArray  # number of rows of each cluster, and at last of noise
 
 
-def find_periods(model: Model, degrees: Degrees, n_new: int) -> list[Period]:
+def find_periods(state: FittedState, n_new: int) -> list[Period]:
     """Return the recent past of a model, the last period first: the last updates, of at least
     ``n_new`` rows each.
 
     A model that does not know its updates, or has its rows elsewhere, has one period with all rows.
     """
-    summary = state_of(model).summary
-    rows = state_of(model).rows
+    degrees = state.degrees
+    summary = state.summary.value
+    rows = state.rows
     counts: FloatArray = np.append(degrees.masses, degrees.n_noise)
     everything = Period(0, rows.n_rows, counts)
     if summary is None or not rows.row_map.is_here:
         return [everything]
-    starts = _starts_of_periods(_rows_of_steps(model.history_, summary.update_rows), n_new)
+    starts = _starts_of_periods(_rows_of_steps(state.history, summary.update_rows), n_new)
     if len(starts) == 1:
         return [everything]
     found = []
@@ -295,12 +284,12 @@ def _starts_of_periods(n_rows: Sequence[int], n_new: int) -> list[int]:
     return [*starts[:-1], 0]  # rows that are too few for a period count with the next ones
 
 
-def _weigh_landmarks(model: Model, degrees: Degrees, period: Period) -> tuple[Any, FloatArray]:
+def _weigh_landmarks(state: FittedState, period: Period) -> tuple[Any, FloatArray]:
     """Return landmarks that stand for the rows of a period, and the number of rows that each stands
     for.
     """
-    rows = state_of(model).landmark_rows
-    clusters = degrees.clusters
+    rows = state.landmark_rows
+    clusters = state.degrees.clusters
     n_parts = len(period.counts)
     places = np.where(clusters < 0, n_parts - 1, clusters)
     is_recent = (rows >= period.start) & (rows < period.stop)
@@ -308,9 +297,8 @@ def _weigh_landmarks(model: Model, degrees: Degrees, period: Period) -> tuple[An
     stands = is_recent | (n_recent < FEWEST_LANDMARKS)[places]
     n_standing = np.bincount(places[stands], minlength=n_parts)
     some = np.flatnonzero(stands & (period.counts[places] > 0))
-    return state_of(model).landmarks.points[some], (period.counts / np.maximum(n_standing, 1))[
-        places[some]
-    ]
+    weights = period.counts / np.maximum(n_standing, 1)
+    return state.landmarks.points[some], weights[places[some]]
 
 
 def _find_limit(degrees: Degrees) -> float:
@@ -324,12 +312,12 @@ def _find_limit(degrees: Degrees) -> float:
 
 
 def _compare_clusters(
-    model: Model, periods: Sequence[Period], now: IntArray
+    state: FittedState, periods: Sequence[Period], now: IntArray
 ) -> Iterator[ClusterDrift]:
     n_before: FloatArray = np.array([period.counts.sum() for period in periods])
     shares = np.array([period.counts for period in periods]) / n_before[:, None]
     n_now = int(now.sum())
-    numbers = [*model.cluster_numbers_.tolist(), -1]
+    numbers = [*state.cluster_numbers.tolist(), -1]
     for number, before, new in zip(numbers, shares.T, (now / n_now).tolist(), strict=True):
         if number < 0 and new == 0 and not before.any():
             continue
@@ -343,7 +331,7 @@ def _compare_clusters(
         if number < 0:
             name = "noise"
         else:
-            name = f"cluster {call_cluster(number, model.names_)}"
+            name = f"cluster {call_cluster(number, state.names)}"
         yield ClusterDrift(number, float(np.median(before)), new, has_changed, name)
 
 
@@ -352,10 +340,9 @@ def _standard_error(share: Any, n_before: Any, n_now: int) -> Any:
     return np.sqrt(share * (1 - share) * (1 / n_before + 1 / n_now))
 
 
-def _feature_names(model: Model) -> list[str]:
-    names = getattr(model, "feature_names_in_", None)
+def _feature_names(names: Sequence[str] | None, n_features: int) -> list[str]:
     if names is None:
-        return [f"feature {number}" for number in range(model.n_features_in_)]
+        return [f"feature {number}" for number in range(n_features)]
     return list(map(str, names))
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.data.open_data import map_new_rows
-from cohirf.degrees.degrees import degrees_of, density_of, score_own_rows
+from cohirf.data.open_data import map_new_rows, open_training_data
 from cohirf.degrees.drift import Drift, find_drift
 from cohirf.engines.dask import is_dask
+from cohirf.fitting.settings import Settings
+from cohirf.optional import is_installed
 from cohirf.rows.arrays import is_on_device, to_host
-from cohirf.summary.model import Model, state_of
+from cohirf.spanning.settings import settings_of
+from cohirf.summary.state import FittedState
 
 MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 
@@ -23,7 +26,10 @@ MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 class DegreesMixin:
     """Adds the methods that rate rows to an estimator."""
 
-    def membership(self: Model, X: Any) -> Any:
+    if TYPE_CHECKING:  # of CoHiRF
+        _state: FittedState
+
+    def membership(self, X: Any) -> Any:
         """Return how probable it is that each row belongs to each cluster.
 
         The odds of two clusters follow from the place of the row between their landmarks: along the
@@ -60,7 +66,7 @@ class DegreesMixin:
         [True, False, True]
         """
         check_is_fitted(self, "n_clusters_")
-        degrees = degrees_of(self)
+        degrees = self._state.degrees
         n_clusters = len(degrees.masses)
         is_sparse = n_clusters > MANY_CLUSTERS and not is_dask(X)
         if n_clusters:
@@ -69,7 +75,7 @@ class DegreesMixin:
             rate = _rate_without_clusters
         return _map_rows(self, X, rate, n_clusters)
 
-    def score_outliers(self: Model, X: Any) -> Any:
+    def score_outliers(self, X: Any) -> Any:
         """Return how far each row is from the rows of all clusters; larger means more outlying.
 
         The score is the mean distance of the row to the 20 nearest landmarks, over what is usual:
@@ -103,10 +109,10 @@ class DegreesMixin:
         (True, True)
         """
         check_is_fitted(self, "n_clusters_")
-        return _map_rows(self, X, degrees_of(self).outliers.learn().score, None)
+        return _map_rows(self, X, self._state.degrees.outliers.learn().score, None)
 
     @property
-    def outlier_scores_(self: Model) -> Any:
+    def outlier_scores_(self) -> Any:
         """Outlier score of each row of the model, which is not compared with itself, as by
         ``score_outliers``.
 
@@ -117,10 +123,16 @@ class DegreesMixin:
         joined others. In these cases, call ``score_outliers``.
         """
         check_is_fitted(self, "n_clusters_")
-        return score_own_rows(self)
+        state = self._state
+        if state.n_kept < state.n_rows:
+            raise AttributeError(
+                f"outlier_scores_ needs all rows, but the model has kept {state.n_kept:,} of "
+                f"{state.n_rows:,}: call score_outliers(X)."
+            )
+        return state.degrees.outliers.of_landmarks
 
     @property
-    def hdbscan_(self: Model) -> Any:
+    def hdbscan_(self) -> Any:
         """What HDBSCAN knows besides labels: ``probabilities``, ``outlier_scores`` (GLOSH), and
         ``predict`` with both.
 
@@ -142,7 +154,8 @@ class DegreesMixin:
         [0, -1]
         """
         check_is_fitted(self, "n_clusters_")
-        density = density_of(self)
+        model: Any = self
+        density = density_of(Settings.of(model), self._state)
         if density is None:
             raise AttributeError(
                 "hdbscan_ needs HDBSCAN with Euclidean distances as the base method, its own "
@@ -151,7 +164,7 @@ class DegreesMixin:
             )
         return density
 
-    def drift(self: Model, X: Any) -> Drift:
+    def drift(self, X: Any) -> Drift:
         """Say whether new rows look like those of the recent past: new kinds, rows outside, shares,
         features.
 
@@ -190,22 +203,49 @@ class DegreesMixin:
         True
         """
         check_is_fitted(self, "n_clusters_")
-        return find_drift(self, X)
+        if is_dask(X):
+            raise TypeError(
+                "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample "
+                "of its rows."
+            )
+        model: Any = self
+        data = open_training_data(model, X, on_cluster=False, state=self._state)
+        return find_drift(self._state, data, getattr(self, "feature_names_in_", None))
 
 
-def _map_rows(model: Model, X: Any, function: Any, n_columns: int | None) -> Any:
+def density_of(settings: Settings, state: FittedState) -> Any:
+    """Return the condensed tree of a model around HDBSCAN that has kept all rows.
+
+    None for other models.
+
+    Models with random batches, and those that end with the levels, predict as the paper's do.
+    """
+    if settings.base is None or settings.is_local is False or not settings.goal.is_found:
+        return None
+    spanning = settings_of(settings.base.prototype)
+    if spanning is None or not is_installed("numba"):
+        return None
+    landmarks = state.landmarks
+    if (
+        state.n_kept < state.n_rows
+        or landmarks.metric != "euclidean"
+        or sparse.issparse(landmarks.points)
+    ):
+        return None
+    return state.degrees.density(spanning)
+
+
+def _map_rows(model: Any, X: Any, function: Any, n_columns: int | None) -> Any:
     """Return what a function finds for rows without missing cells.
 
     Rows on a device are copied to this process.
     """
     X = to_host(X) if is_on_device(X) else X
-    state = state_of(model)
+    state: FittedState = model._state
     apply = partial(
         _apply_prepared, function=function, means=state.column_means, move=state.landmarks.move
     )
-    return map_new_rows(
-        model, X, apply, n_columns, np.float64, has_gaps=state.column_means is not None
-    )
+    return map_new_rows(model, X, apply, n_columns, np.float64, has_gaps=state.may_miss)
 
 
 def _apply_prepared(X: Any, *, function: Any, means: Any, move: Any) -> Any:

@@ -1,5 +1,5 @@
-"""A fit, from opened data to fitted attributes: settings, levels, results."""
+"""A fit, from opened data to a fitted state: settings, levels, results."""
 
-from cohirf.fitting.fit import FinishedFit, Fit, fit_data
+from cohirf.fitting.fit import Fit, fit_data
 
-__all__ = ["FinishedFit", "Fit", "fit_data"]
+__all__ = ["Fit", "fit_data"]

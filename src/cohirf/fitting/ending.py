@@ -31,6 +31,7 @@ from cohirf.fitting.merging import SampleOfFit
 from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
 from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows.later import Later
 
 MEAN_DIGITS = (
     12  # of means, relative to the largest: sums of identical rows differ in the last digits
@@ -102,9 +103,8 @@ class Ending:
         FirstLevel  # the first level; if its rows were shared out among cells, these are its leaves
     )
     state: FitState  # the last state; if clusters were merged in the end, that is one more level
-    # Merges of clusters up to a single one, with numbers of leaves as medoids; or a function that
-    # returns this tree
-    tree: MergeTree | Callable[[], MergeTree]
+    # merges of clusters up to a single one, with numbers of leaves as medoids
+    tree: Later[MergeTree]
     means: Any  # mean of each cluster of the last level, in the order of ``medoids``
     # the leaf that is the medoid of each cluster of the last level, without noise. Sorted.
     medoids: IntArray
@@ -142,15 +142,12 @@ def end_fit(
         n_clusters = min(n_clusters, count_distinct(groups.means, n_clusters))
     cut: IntArray = np.arange(len(medoids))
     if linkage is None:
-        tree = None
+        tree = Later(partial(_first_of, last.growing(max_linked, None, link)))
     else:
-        tree = MergeTree(np.arange(len(last.roots)), linkage, last.state.level)
+        tree = Later.known(MergeTree(np.arange(len(last.roots)), linkage, last.state.level))
     if n_clusters is not None and n_clusters < len(medoids):
-        if tree is None:
-            tree = last.growing(max_linked, None, link)()[0]
-        else:
-            tree = tree
-        cut = tree.cut(n_clusters)[np.searchsorted(tree.medoids, medoids)]
+        grown = tree.value
+        cut = grown.cut(n_clusters)[np.searchsorted(grown.medoids, medoids)]
     label = cut
     if refines and n_clusters is not None and len(medoids):
         label = move_groups(groups.means, groups.mass, label)
@@ -158,13 +155,7 @@ def end_fit(
         n_clusters is not None and _link_last(settings, link) is not None
     ):
         return _end_with(settings, first_level, last, label, link)
-    if tree is None:
-        grown: MergeTree | partial[MergeTree] = partial(
-            _first_of, last.growing(max_linked, None, link)
-        )
-    else:
-        grown = tree
-    return _end_with(settings, first_level, last, label, link, grown)
+    return _end_with(settings, first_level, last, label, link, tree)
 
 
 def count_distinct(means: Any, most: int) -> int:
@@ -216,7 +207,7 @@ def _end_with(
     last: LastLevel,
     label: IntArray,
     link: Link,
-    tree: MergeTree | Callable[[], MergeTree] | None = None,
+    tree: Later[MergeTree] | None = None,
 ) -> Ending:
     """End with the given label of each group; a ``tree`` is given if the labels are a cut of it."""
     state = last.state
@@ -229,13 +220,12 @@ def _end_with(
         clustered = ~last.is_noise
         of_leaf[clustered] = label[np.searchsorted(medoids, roots[clustered])]
         max_linked = max(len(np.unique(label)), LINKED_PER_CLUSTER)
-        tree = partial(
-            _first_of, last.growing(max_linked, of_leaf, link, _link_last(settings, link))
-        )
+        grow = last.growing(max_linked, of_leaf, link, _link_last(settings, link))
+        tree = Later(partial(_first_of, grow))
     is_merged = len(np.unique(label)) < n_found
     # otherwise, when the hierarchy is first read
-    if callable(tree) and (is_merged or len(roots) > MAX_LINKED):
-        tree = tree()
+    if is_merged or len(roots) > MAX_LINKED:
+        tree = Later.known(tree.value)
     if is_merged:
         state, medoids, groups = merge_clusters(state, medoids, groups, label)
     return Ending(first_level, state, tree, groups.means, medoids, last.is_noise, n_found)

@@ -1,4 +1,4 @@
-"""Run the levels of a fit, from opened data to fitted attributes."""
+"""Run the levels of a fit, from opened data to a fitted state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cohirf import progress
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.get_clusters import mean_of_tally, tally_features
+from cohirf.algorithm.get_clusters import tally_features
 from cohirf.algorithm.levels import (
     DrawCompanions,
     FitState,
@@ -49,7 +49,7 @@ from cohirf.fitting.merging import (
     leaves_as_candidates,
     linking,
 )
-from cohirf.fitting.results import collect_results
+from cohirf.fitting.results import RunLevels, collect_results
 from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.landmarks import Cells
 from cohirf.problems import find_problem
@@ -59,19 +59,7 @@ from cohirf.scratch import ScratchStorage
 from cohirf.spanning.settings import settings_of
 from cohirf.store.checkpoint import ResumableEngine
 from cohirf.summary.rows import storage_like
-
-
-@dataclass(frozen=True)
-class FinishedFit:
-    """A finished fit."""
-
-    attributes: dict[str, Any]  # the fitted attributes
-    first_level: FirstLevel  # the first level
-    leaf_labels: IntArray  # the label of each leaf
-    settled: Settled  # entropy and batch size
-    weights: DataWeights | None  # sample weights
-    tally: NDArray[np.float64]  # sums over the views of the first level; see ``tally_features``
-    takes_k: bool  # whether the base method is told the number of clusters
+from cohirf.summary.state import FittedState
 
 
 def fit_data(
@@ -80,7 +68,7 @@ def fit_data(
     sample_weight: Any,
     known: Settled | None = None,
     former: IntArray | None = None,
-) -> FinishedFit:
+) -> FittedState:
     """Fit opened data; entropy and batch size may be ``known``, and then there is no checkpoint.
 
     Rows may have a ``former`` cluster, or -1: these clusters go on.
@@ -120,20 +108,10 @@ def fit_data(
         ending = fit.end(
             first_level, state, None if former is None else former[first_level.leaves.rows]
         )
-        attributes, clusters = collect_results(settings, data, weights, ending, contraction)
-        fit.warn_of_problem(clusters.sizes)
-        attributes["diagnostics_"] = records
-        attributes["n_iter_"] = state.level
-        attributes["feature_agreement_"] = mean_of_tally(of_first_level + tally)
-        return FinishedFit(
-            attributes,
-            ending.first_level,
-            clusters.labels,
-            settled,
-            weights,
-            of_first_level,
-            settings.takes_k,
-        )
+        levels = RunLevels(records, state.level, of_first_level, tally)
+        found = collect_results(settings, data, weights, ending, contraction, levels)
+        fit.warn_of_problem(found.cluster_sizes)
+        return found
 
 
 def _part_noise(former: IntArray) -> IntArray:

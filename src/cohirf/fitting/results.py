@@ -1,4 +1,4 @@
-"""From the last level of a fit to its fitted attributes: labels, medoids, landmarks, hierarchy."""
+"""From the last level of a fit to its state: clusters, landmarks, what updates need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing, squared_distances_to
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.get_clusters import mean_of_tally
+from cohirf.algorithm.levels import FitState, LevelRecord
 from cohirf.algorithm.parents import find_roots, hide_small_clusters, number_by_first_row
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import Survivors
@@ -31,10 +32,13 @@ from cohirf.rows.grouping import (
     put_back,
     row_blocks,
 )
+from cohirf.rows.later import Later
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import ArrayRows, Rows, take_in_order
+from cohirf.scratch import ScratchStorage
 from cohirf.summary.rows import RowMap, RowResults
-from cohirf.summary.summary import KEPT_ROWS, Summary
+from cohirf.summary.state import FinalClusters, FittedState
+from cohirf.summary.summary import KEPT_ROWS, ContractedBatches, RowGroups, Summary
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,31 @@ class KeptRows:
     points: Any
 
 
+@dataclass(frozen=True)
+class RunLevels:
+    """What is known about the levels that were run."""
+
+    records: list[LevelRecord]
+    n_levels: int
+    # sums over the views of the first level, and of those above it; see ``tally_features``
+    first_tally: NDArray[np.float64]
+    later_tally: NDArray[np.float64]
+
+    @property
+    def feature_agreement(self) -> NDArray[np.float64]:
+        """For each feature, the mean agreement of the views that contained it."""
+        return mean_of_tally(self.first_tally + self.later_tally)
+
+
 def collect_results(
     settings: Settings,
     data: Data,
     weights: DataWeights | None,
     ending: Ending,
     contraction: Contraction,
-) -> tuple[dict[str, Any], Clusters]:
-    """Return the fitted attributes that follow from the last level, and the final clusters."""
+    levels: RunLevels,
+) -> FittedState:
+    """Return all that a fit has found."""
     positive = None if weights is None else weights.positive
     first_level = ending.first_level
     cells = ending.cells
@@ -103,42 +124,88 @@ def collect_results(
         )
         # a row that joined can be the first of its cluster
         clusters = Clusters.of(settings, data, first_level, ending)
-    rows, n_rows = _look_up_rows(data, clusters, ending), data.rows.n_rows
-    later: dict[str, Any] = {"_tree": ending.tree} if callable(ending.tree) else {}
+    leaves = first_level.leaves
+    part = first_level.part.mapped(data.put_vector)
+    rows = RowResults.of(
+        RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions
+    )
+    return FittedState(
+        clusters=describe_clusters(data, positive, clusters, ending, kept, contraction),
+        choice=count_aside(ending.choice, clusters),
+        rows=rows,
+        tree=ending.tree,
+        column_means=data.column_means,
+        landmarks=Landmarks(
+            kept.points,
+            clusters.labels[kept.leaves],
+            None if cells is None else _name_cells(cells, clusters.labels),
+            contraction.space.name,
+        ),
+        landmark_rows=kept.rows,
+        batch_size=contraction.batch_size,
+        n_levels=levels.n_levels,
+        records=levels.records,
+        feature_agreement=levels.feature_agreement,
+        summary=_summarize(settings, data, weights, rows, kept, clusters, contraction, levels),
+    )
+
+
+def _summarize(
+    settings: Settings,
+    data: Data,
+    weights: DataWeights | None,
+    rows: RowResults,
+    kept: KeptRows,
+    clusters: Clusters,
+    contraction: Contraction,
+    levels: RunLevels,
+) -> Later[Summary | None]:
+    """Return what a fit keeps for updates: all rows if they are few, or groups of its first level.
+
+    A method that does not take the number of clusters needs all rows.
+    """
+    leaves = clusters.first_level.leaves
+    n_rows = data.rows.n_rows
     has_all = len(kept.rows) == n_rows
     if settings.takes_k:
-        keeps_all = has_all and first_level.leaves.batch_sizes.tolist() == [n_rows]
+        keeps_all = has_all and leaves.batch_sizes.tolist() == [n_rows]
     else:
         keeps_all = n_rows <= KEPT_ROWS and (has_all or type(data) is InMemory)
+    entropy = contraction.views.entropy
     if keeps_all:
         everything = np.arange(n_rows)
         if has_all and data.column_means is None:
             values = kept.points
         else:
             values = data.take(everything)
-        later["_summary"] = partial(
-            Summary.of_kept_rows,
-            contraction.views.entropy,
-            contraction.batch_size,
-            values,
-            None if weights is None else weights.take(everything),
-            rows["_rows"],
+        mass = None if weights is None else weights.take(everything)
+        return Later(
+            partial(Summary.of_kept_rows, entropy, contraction.batch_size, values, mass, rows)
         )
-    attributes = {
-        **attributes_by_cluster(data, positive, clusters, ending, kept, contraction),
-        **({"_later": later} if later else {}),
-        **({} if callable(ending.tree) else {"_tree": ending.tree}),
-        "batch_size_": contraction.batch_size,
-        "_landmarks": Landmarks(
-            kept.points,
-            clusters.labels[kept.leaves],
-            None if cells is None else _name_cells(cells, clusters.labels),
-            contraction.space.name,
-        ),
-        "_landmark_rows": kept.rows,
-        **rows,
-    }
-    return attributes, clusters
+    if not settings.takes_k:
+        return Later.known(None)
+    return Later.known(_summarize_groups(data, rows, clusters, contraction, levels))
+
+
+def _summarize_groups(
+    data: Data, rows: RowResults, clusters: Clusters, contraction: Contraction, levels: RunLevels
+) -> Summary:
+    """Return the groups of the first level of a fit that has not kept its rows."""
+    first: Any = clusters.first_level.leaves
+    if first.values is None:
+        values = data.take(first.rows)
+    else:
+        values = first.values.take(np.arange(len(first.rows)))
+    if isinstance(values, np.memmap):  # what grows with the data is on disk
+        first = replace(first, means=ScratchStorage().store(first.means))
+    empty = Summary.empty(contraction.views.entropy, contraction.batch_size, values[:0])
+    return replace(
+        empty.fitted(data.rows.n_rows, len(clusters.medoids)),
+        groups=RowGroups.of_survivors(first, values, 0),
+        row_map=rows.row_map,
+        batches=ContractedBatches(first.batch_sizes, first.batch_costs, levels.first_tally),
+        labels=clusters.labels.astype(np.int64),
+    )
 
 
 def keep_rows(
@@ -235,34 +302,30 @@ def find_central_rows(
     return rows, data.take(rows)
 
 
-def attributes_by_cluster(
+def describe_clusters(
     data: Data,
     positive: IntArray | None,
     clusters: Clusters,
     ending: Ending,
     kept: KeptRows,
     contraction: Contraction | None = None,
-) -> dict[str, Any]:
-    """Return the attributes that have an entry for each cluster, the number of clusters, and how it
-    was chosen.
-    """
+) -> FinalClusters:
+    """Return medoid and exemplar of each cluster, which are numbered from 0."""
     medoids = clusters.medoids
     means = ending.means[np.searchsorted(ending.medoids, medoids)]
     exemplars, exemplar_values = find_central_rows(
         data, positive, clusters, kept, means, contraction
     )
-    return {
-        "n_clusters_": len(medoids),
-        "cluster_numbers_": np.arange(len(medoids)),
-        "exemplar_indices_": exemplars.astype(np.int64),
-        "exemplars_": exemplar_values,
-        "medoid_indices_": clusters.first_level.leaves.rows[medoids].astype(np.int64),
-        "medoids_": to_host(take_in_order(clusters.values, medoids)),
-        "choice_": _count_aside(ending.choice, clusters),
-    }
+    return FinalClusters(
+        numbers=np.arange(len(medoids)),
+        medoid_indices=clusters.first_level.leaves.rows[medoids].astype(np.int64),
+        medoids=to_host(take_in_order(clusters.values, medoids)),
+        exemplar_indices=exemplars.astype(np.int64),
+        exemplars=exemplar_values,
+    )
 
 
-def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
+def count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
     """Return the choice with the numbers of rows in no cluster, and of small clusters beside the
     chosen ones.
     """
@@ -270,24 +333,6 @@ def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
         return choice
     n_aside = int(clusters.first_level.leaves.sizes.sum() - clusters.sizes.sum())
     return replace(choice, n_aside=n_aside, n_small=max(len(clusters.sizes) - choice.n_clusters, 0))
-
-
-def _look_up_rows(data: Data, clusters: Clusters, ending: Ending) -> dict[str, Any]:
-    """Return what the attributes with an entry for each row are looked up in, where the rows
-    are.
-    """
-    first_level = clusters.first_level
-    part = first_level.part.mapped(data.put_vector)
-    leaves = first_level.leaves
-    rows = RowResults.of(
-        RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions
-    )
-    if not part.is_here:  # nothing is computed until it is asked for, or on a device
-        tree = ending.tree() if callable(ending.tree) else ending.tree
-        return {"_rows": rows, "labels_": rows.look_up_labels(), **rows.look_up(tree)}
-    if "labels_of_rows" in vars(clusters):  # they were needed already
-        return {"_rows": rows, "labels_": data.put_vector(clusters.labels_of_rows)}
-    return {"_rows": rows}
 
 
 def label_leaves(

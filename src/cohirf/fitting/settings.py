@@ -52,10 +52,10 @@ from cohirf.data import Data
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 from cohirf.optional import is_installed
+from cohirf.parameters import Parameters, remedies_for
 from cohirf.planning.memory import read_memory_limit
 from cohirf.problems import Remedies
 from cohirf.rows.metric_spaces import EUCLIDEAN, find_space
-from cohirf.summary.model import Model, remedies_for
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -113,7 +113,7 @@ class Settings:
     remedies: Remedies  # what to change if the clusters are useless
 
     @classmethod
-    def of(cls, model: Model) -> Settings:
+    def of(cls, model: Parameters) -> Settings:
         """Return the settings of a model that knows its features.
 
         Raise for parameters that do not fit them.
@@ -184,6 +184,13 @@ class Settings:
         """Whether any base method takes sample weights."""
         return any(each is None or each.weight_argument is not None for each in self.methods)
 
+    @property
+    def take_nan(self) -> bool:
+        """Whether all base methods support missing values, which the default does not."""
+        return all(
+            each is not None and validation.takes_nan(each.prototype) for each in self.methods
+        )
+
     def aiming_at(self, n_chosen: int | None) -> Settings:
         """Return the settings after the number of clusters was chosen."""
         if n_chosen is None:
@@ -244,6 +251,11 @@ class Goal:
                 f"Views are told different numbers of clusters, {told}: set n_clusters of CoHiRF."
             )
         return cls(n_clusters=told.pop() if told and is_told else None, is_told=is_told)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the base method finds the number of clusters, and these are the result."""
+        return self.n_clusters is None and not self.is_chosen and not self.as_published
 
     @property
     def n_sought(self) -> int | None:

@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.rows.later import Later
+
 Size = int | str | None
 Find = Callable[[str], Any]  # from a name to what it means
 
@@ -218,7 +220,7 @@ def check_ranges(value: Any, place: str = "", around: tuple[Any, ...] = ()) -> N
     kind: Any = type(value)
     rules = _rules(kind)
     for each in fields(kind):
-        part = getattr(value, each.name)
+        part = _value_of(getattr(value, each.name))
         where = f"{place}.{each.name}" if place else each.name
         check_ranges(part, where, (value, *around))
         for rule in rules[each.name]:
@@ -249,8 +251,12 @@ def _find(known: tuple[Any, ...], name: str) -> Any:
     first = name.partition(".")[0]
     for each in known:
         if hasattr(each, first):
-            return attrgetter(name)(each)
+            return _value_of(attrgetter(name)(each))
     raise ValueError(f"needs {name}, which is missing")
+
+
+def _value_of(part: Any) -> Any:
+    return part.value if isinstance(part, Later) else part
 
 
 def _size(size: Size, find: Find) -> int:

@@ -1,8 +1,7 @@
 """Save a fitted model as an archive, and load it; refuse a file that is damaged or inconsistent.
 
-The first record has the parameters and what the user has added, the second one the fitted
-attributes. The fields of
-:class:`About` and :class:`FittedRecord` are all there is to the format.
+The first record has the parameters and what the user has added, the second one what was found. The
+fields of :class:`About` and :class:`FittedRecord` are all there is to the format.
 """
 
 from __future__ import annotations
@@ -12,23 +11,16 @@ import os
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf import validation
 from cohirf._version import __version__
-from cohirf.algorithm.levels import LevelRecord
-from cohirf.beyond.merge_tree import MergeTree
-from cohirf.choice import Choice
-from cohirf.hierarchy.fusion_hierarchy import check_tree
-from cohirf.landmarks import Landmarks
 from cohirf.rows import ranges
-from cohirf.rows.arrays import is_on_device
-from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.store.archive import Archive
 from cohirf.store.files import (
     CONTENT_ERRORS,
@@ -42,16 +34,13 @@ from cohirf.store.files import (
 )
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import read, write
-from cohirf.summary.model import Model, state_of
-from cohirf.summary.numbers import Changes, Step
-from cohirf.summary.rows import RowResults
-from cohirf.summary.summary import MOST_NUMBERS, Summary
+from cohirf.summary.state import FittedState
 
 if TYPE_CHECKING:
     from cohirf.estimator import CoHiRF
 
 MODEL_KIND = "cohirf-model"
-MODEL_VERSION = 12
+MODEL_VERSION = 13
 
 
 @dataclass(frozen=True)
@@ -95,94 +84,16 @@ class About:
     origin: Origin | None
 
 
-def _check_rows(n_rows: int, results: RowResults) -> None:
-    """Raise ValueError unless each row has a group."""
-    if n_rows != results.n_rows:
-        raise ValueError(f"is {n_rows}, and {results.n_rows} rows have a group")
-
-
-def _check_same_rows(summary: Summary, n_rows: int) -> None:
-    """Raise ValueError unless the summary is of the rows of the model."""
-    if summary.n_rows != n_rows:
-        raise ValueError(f"has {summary.n_rows} rows, and the model has {n_rows}")
-
-
-def _check_merges(tree: MergeTree, results: RowResults) -> None:
-    """Raise ValueError unless the leaves of the tree are groups, which merge pairwise."""
-    check_tree(tree, tree.medoids, results.absorbed_at)
-
-
-def _check_history(history: tuple[Step, ...], summary: Summary | None) -> None:
-    """Raise ValueError unless the steps are of updates that the model had."""
-    n_updates = 1  # the fit; later ones need a summary
-    if summary is not None:
-        n_updates = len(summary.update_rows)
-    last = max((step.update for step in history), default=0)
-    if last >= n_updates:
-        raise ValueError(f"has an update {last}, and the model had {n_updates}")
-
-
 @dataclass(frozen=True)
 class FittedRecord:
-    """The second record of a saved model: the attributes that a fit sets, by their names, and their
-    ranges.
-    """
+    """The second record of a saved model: what was found, and the names of the features."""
 
-    n_features_in_: Annotated[int, ranges.counts(least=1)]
-    n_clusters_: Annotated[int, ranges.counts()]
-    n_rows: Annotated[int, ranges.Holds(_check_rows, "_rows")]
-    n_iter_: Annotated[int, ranges.counts()]
-    batch_size_: Annotated[int | None, ranges.counts(least=1)]
-    cluster_numbers_: Annotated[
-        IntArray, ranges.numbers("n_clusters_", below=MOST_NUMBERS, is_sorted=True)
-    ]
-    medoid_indices_: Annotated[IntArray, ranges.numbers("n_clusters_", below="n_rows")]
-    medoids_: Annotated[
-        Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")
-    ]
-    exemplar_indices_: Annotated[IntArray, ranges.numbers("n_clusters_", below="n_rows")]
-    exemplars_: Annotated[
-        Any, ranges.cells("n_clusters_", "n_features_in_", filled_by="_column_means")
-    ]
-    feature_agreement_: Annotated[FloatArray, ranges.shares("n_features_in_")]
-    feature_names_in_: Annotated[list[str] | None, ranges.one_for_each("n_features_in_")]
-    choice_: Choice | None
-    diagnostics_: list[LevelRecord]
-    changes_: Changes | None
-    history_: Annotated[tuple[Step, ...], ranges.Holds(_check_history, "_summary")]
-    names_: dict[int, str]
-    _column_means: Annotated[FloatArray | None, ranges.measures("n_features_in_")]
-    _landmarks: Landmarks
-    _landmark_rows: Annotated[
-        IntArray, ranges.numbers("_landmarks.labels", below="n_rows", is_sorted=True)
-    ]
-    _rows: RowResults  # labels_, parents_, stability_ and hierarchy_ are looked up in it
-    # merges above the groups of these
-    _tree: Annotated[MergeTree, ranges.Holds(_check_merges, "_rows")]
-    _summary: Annotated[Summary | None, ranges.Holds(_check_same_rows, "n_rows")]
-
-    @classmethod
-    def of(cls, model: Model) -> FittedRecord:
-        """Return the attributes of a fitted model."""
-        names = getattr(model, "feature_names_in_", None)
-        stored: dict[str, Any] = {
-            "n_rows": state_of(model).rows.n_rows,
-            "feature_names_in_": None if names is None else list(names),
-        }
-        others = [part.name for part in fields(cls) if part.name not in stored]
-        return cls(**stored, **{name: getattr(model, name) for name in others})
-
-    def attributes(self) -> dict[str, Any]:
-        """Return the attributes of a fitted model."""
-        found = {name: value for name, value in vars(self).items() if name != "n_rows"}
-        names = found.pop("feature_names_in_")
-        if names is not None:
-            found["feature_names_in_"] = np.array(names, dtype=object)
-        return found
+    state: FittedState
+    feature_names: Annotated[list[str] | None, ranges.one_for_each("state.feature_agreement")]
 
 
 def save_model(
-    model: Model,
+    model: CoHiRF,
     path: str | os.PathLike[str],
     *,
     overwrite: bool = False,
@@ -233,7 +144,9 @@ def save_model(
             if is_absent(description["parameters"][name])
         }
         restore_model(Path(), description, model.n_features_in_, absent)
-        fitted = write(FittedRecord, FittedRecord.of(model))
+        names = getattr(model, "feature_names_in_", None)
+        record = FittedRecord(model._state, None if names is None else list(names))
+        fitted = write(FittedRecord, record)
         read(FittedRecord, *fitted)  # as load would
     except CONTENT_ERRORS as error:
         raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
@@ -314,10 +227,10 @@ def load(
         fitted = read(FittedRecord, *archive.next())
         if archive.file.read(1):
             raise ValueError("it has more bytes than a model")
-        attributes = fitted.attributes()
-    model: CoHiRF = restore_model(Path(path), about.model, fitted.n_features_in_, passed)
-    model.__dict__.update(attributes)
-    return model
+    state = fitted.state
+    model: CoHiRF = restore_model(Path(path), about.model, state.n_features, passed)
+    validation.set_columns(model, state.n_features, fitted.feature_names)
+    return model._become(model, state)
 
 
 def load_about(path: str | os.PathLike[str]) -> About:
@@ -395,7 +308,7 @@ def _opened(path: Path) -> Iterator[Archive]:
 # ---- writing
 
 
-def _refuse_model(model: Model) -> None:
+def _refuse_model(model: CoHiRF) -> None:
     """Raise for what is not a fitted CoHiRF, or has its labels elsewhere."""
     if type(model).__name__ != "CoHiRF" or not is_known(model):
         raise TypeError(
@@ -403,13 +316,10 @@ def _refuse_model(model: Model) -> None:
             "saved."
         )
     check_is_fitted(model, "n_clusters_")
-    row_map = state_of(model).rows.row_map
+    row_map = model._state.rows.row_map
     if not row_map.is_here:
-        on_device = any(is_on_device(part.leaf_of) for part in row_map.parts)
-        without = (
-            " Or write the labels with model.labels_.to_zarr(path), delete model.labels_, "
-            "model.parents_ and model.stability_, and pickle the model."
-        )
+        on_device = row_map.is_on_device
+        without = " Or write the labels with model.labels_.to_zarr(path), and pickle the model."
         raise TypeError(
             f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved "
             "with the model: call gather() first, which loads 8 bytes per row into this "

@@ -22,7 +22,6 @@ from sklearn.utils import get_tags
 
 from cohirf import validation
 from cohirf.store.files import CONTENT_ERRORS, REMEDY, ModelFileError, one_line, refusing, shown
-from cohirf.summary.model import Model
 
 STORED_PACKAGES = {
     "cohirf.clusterers",
@@ -67,7 +66,7 @@ NUMBER_TYPES = {
 } | {kind.__name__: kind for kind in (np.float16, np.float32, np.float64)}
 
 
-def describe_model(model: Model) -> dict[str, Any]:
+def describe_model(model: BaseEstimator) -> dict[str, Any]:
     """Return a model of CoHiRF as JSON.
 
     An estimator or medoid that cannot be stored is replaced by its repr.

@@ -3,9 +3,10 @@ and read.
 
 A field may have the type ``int``, ``float`` (NaN is stored as null), ``bool`` or ``str``; an array,
 ``NDArray[...]``; ``Any``, for an array, a CSR matrix or None; another dataclass; a union of
-dataclasses; ``tuple``, ``list`` or ``dict`` of these; ``dict[str, Any]``, for any JSON object; or
-any of these ``| None``. JSON holds the numbers of arrays in the archive. An array that is in
-several places is stored once, and is one array again when it is read.
+dataclasses; ``tuple``, ``list`` or ``dict`` of these; ``dict[str, Any]``, for any JSON object; any
+of these ``| None``; or ``Later`` of these, whose value is made when it is written. JSON holds the
+numbers of arrays in the archive. An array that is in several places is stored once, and is one
+array again when it is read.
 
 Digests of the archive detect damage, but anyone can write a file whose digests fit. So values are
 checked once, when they are read: a CSR matrix, because SciPy would read outside of its arrays if
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.rows.later import Later
 from cohirf.rows.ranges import check_ranges
 from cohirf.store.archive import Arrays
 
@@ -86,6 +88,8 @@ class _Walk:
 
     def convert(self, kind: Any, value: Any) -> Any:
         origin, arguments = _type_parts(kind)
+        if origin is Later:
+            return self._convert_later(arguments[0], value)
         if value is None:
             return _read_null(kind) if self.is_reading else None
         if kind == JSON_OBJECT:
@@ -106,10 +110,12 @@ class _Walk:
             kinds = _items(origin, arguments, given)
             items = [self.convert(part, each) for part, each in zip(kinds, given, strict=True)]
             return origin(items) if self.is_reading else items
+        return kind(value) if self.is_reading else _write_plain(kind, value)
+
+    def _convert_later(self, kind: Any, later: Any) -> Any:
         if self.is_reading:
-            return kind(value)
-        value = value.item() if isinstance(value, np.generic) else value
-        return None if kind is float and math.isnan(value) else value
+            return Later.known(self.convert(kind, later))
+        return self.convert(kind, later.value)
 
     def _convert_struct(self, kind: Any, value: Any) -> Any:
         part_of = value.__getitem__ if self.is_reading else partial(getattr, value)
@@ -149,6 +155,12 @@ class _Walk:
                 CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"]
             )
         return self._known[key]
+
+
+def _write_plain(kind: Any, value: Any) -> Any:
+    """Return a number or a text as JSON has it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if kind is float and math.isnan(value) else value
 
 
 def _read_null(kind: Any) -> Any:

@@ -100,6 +100,11 @@ class RowMap:
         return all(part.is_here for part in self.parts)
 
     @property
+    def is_on_device(self) -> bool:
+        """Whether a part is on a device."""
+        return any(arrays.is_on_device(part.leaf_of) for part in self.parts)
+
+    @property
     def starts(self) -> IntArray:
         """Number of the first row of each part."""
         return np.cumsum([0, *(part.n_rows for part in self.parts)])[:-1]
@@ -264,8 +269,13 @@ def check_sizes(sizes: IntArray, n_rows: int) -> None:
         raise ValueError(f"has {sizes.sum(dtype=np.float64):g} rows in all, and there are {n_rows}")
 
 
-RESULT_NAMES = ("parents_", "stability_", "absorbed_at")
-BY_ROW = ("labels_", "parents_", "stability_", "hierarchy_")
+@dataclass(frozen=True, eq=False)
+class Lookups:
+    """What a model says of each row besides its label, where the rows are, and the hierarchy."""
+
+    parents: Any
+    stability: Any
+    hierarchy: FusionHierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +290,7 @@ class RowResults:
         ranges.Holds(check_medoids, "row_map"),
     ]
     # number of the cluster of each group; -1 for noise
-    labels: Annotated[IntArray, ranges.labels("rows", among="cluster_numbers_")]
+    labels: Annotated[IntArray, ranges.labels("rows", among="cluster_numbers")]
     # the group that absorbed each group, or itself
     parents: Annotated[IntArray, ranges.numbers("rows", below="rows")]
     # the level at which that happened, or 0. A group has absorbed its other rows at level 1
@@ -337,8 +347,8 @@ class RowResults:
         """Return the cluster of each row, where the rows are."""
         return _join_parts([part.look_up(self.labels) for part in self.row_map.parts])
 
-    def look_up(self, tree: MergeTree) -> dict[str, Any]:
-        """Return the other attributes of a model with an entry for each row, and its hierarchy.
+    def look_up(self, tree: MergeTree) -> Lookups:
+        """Return the parent and the stability of each row, and the hierarchy.
 
         The ``tree`` has the merges of groups up to a single cluster, with positions of groups as
         medoids. If the rows are not in this process, the leaves of the hierarchy are the groups of
@@ -360,11 +370,11 @@ class RowResults:
             hierarchy = FusionHierarchy.of_fit(
                 self.parents, above, int(above.max()), self.rows, sizes, tree
             )
-        return {"parents_": parents, "stability_": stability, "hierarchy_": hierarchy}
+        return Lookups(parents, stability, hierarchy)
 
     def _of_block(self, position: Any, own: Any, stability: Any) -> tuple[Any, ...]:
-        """Return what ``RESULT_NAMES`` lists for rows with the numbers ``own``, in the groups at
-        ``position``.
+        """Return parent, stability and the level of absorption of rows with the numbers ``own``,
+        in the groups at ``position``.
 
         Rows that do not stand for a group were absorbed by the one that does at the first level.
         """
@@ -450,60 +460,3 @@ def _join_parts(vectors: list[Any]) -> Any:
     joined = storage.vector(sum(map(len, vectors)), vectors[0].dtype)
     np.concatenate(vectors, out=joined)
     return joined
-
-
-class RowResult:
-    """An attribute of a model with an entry for each row, or the hierarchy: looked up when it is
-    first asked for.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        if owner is None:
-            return self
-        known = vars(owner)
-        results: RowResults | None = known.get("_rows")
-        if results is None:
-            raise AttributeError(f"{type(owner).__name__!r} object has no attribute {self._name!r}")
-        if self._name == "labels_":
-            known["labels_"] = results.look_up_labels()
-        else:
-            found = results.look_up(owner._tree)
-            known.update({name: value for name, value in found.items() if name not in known})
-        return known[self._name]
-
-
-def replace_results(model: object, updated: object, attributes: dict[str, Any]) -> None:
-    """Give a model the results of its copy, on which a fit or an update has run, and the attributes
-    that it found.
-    """
-    outdated = {*BY_ROW, "_degrees", "_tree", "_summary", "_later"}
-    now = {
-        name: value for name, value in vars(updated).items() if name not in outdated
-    } | attributes
-    model.__dict__ = now  # in one step, so that an interrupt leaves the model before or after it
-
-
-class MadeLater:
-    """An attribute of a model that many users never need: ``_later`` has the function that returns
-    it.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, owner: object, kind: type | None = None) -> Any:
-        if owner is None:
-            return self
-        known = vars(owner)
-        # copies of a model share the functions, so they stay as they are
-        others = dict(known.get("_later", {}))
-        if self._name not in others:
-            raise AttributeError(f"{type(owner).__name__!r} object has no attribute {self._name!r}")
-        known[self._name] = others.pop(self._name)()
-        known["_later"] = others
-        if not others:
-            del known["_later"]
-        return known[self._name]

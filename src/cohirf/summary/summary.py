@@ -45,9 +45,9 @@ class RowGroups:
     # number of the row that stands for each group: its medoid
     rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows", is_sorted=True)]
     # values of that row, with all features
-    values: Annotated[Any, ranges.cells("rows", "n_features_in_", filled_by="_column_means")]
+    values: Annotated[Any, ranges.cells("rows", "n_features", filled_by="column_means")]
     # mean of the rows of each group; of a group of height 0 its row, in which cells may be missing
-    means: Annotated[Any, ranges.cells("rows", "n_features_in_", filled_by="_column_means")]
+    means: Annotated[Any, ranges.cells("rows", "n_features", filled_by="column_means")]
     # sizes, first_rows: Number of rows in each group, without those of weight 0, and the smallest
     # of their numbers
     sizes: Annotated[IntArray, ranges.counts("rows"), ranges.Holds(check_sizes, "n_rows")]
@@ -154,7 +154,7 @@ class RowGroups:
         """Return the groups with row numbers that are higher by ``n_rows``."""
         return replace(self, rows=self.rows + n_rows, first_rows=self.first_rows + n_rows)
 
-    def completed(self, column_means: NDArray[np.float64] | None) -> RowGroups:
+    def completed(self, column_means: NDArray[np.floating[Any]] | None) -> RowGroups:
         """Return the groups for the upper levels: no cell of a mean is missing, and no weight is 0.
 
         Rows of weight 0 join other groups, and count next to nothing there.
@@ -254,7 +254,7 @@ class Summary:
     row_map: RowMap  # the group of each row
     batches: ContractedBatches  # where the groups come from; none if all rows are kept as they are
     # number of the cluster of each group; -1 for noise
-    labels: Annotated[IntArray, ranges.labels("groups", among="cluster_numbers_")]
+    labels: Annotated[IntArray, ranges.labels("groups", among="cluster_numbers")]
     # the next number for a new cluster
     next_number: Annotated[
         int, ranges.counts(most=MOST_NUMBERS), ranges.Holds(check_next, "labels")

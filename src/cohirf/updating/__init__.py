@@ -5,6 +5,5 @@ The rows of earlier updates are not needed: only the levels above the groups of 
 """
 
 from cohirf.updating.methods import UpdatingMixin
-from cohirf.updating.update import summarize_fit
 
-__all__ = ["UpdatingMixin", "summarize_fit"]
+__all__ = ["UpdatingMixin"]

@@ -33,8 +33,8 @@ from cohirf.beyond.policy import GRAPH
 from cohirf.data import Data
 from cohirf.landmarks import Cells, choose_evenly
 from cohirf.rows.grouping import IntArray, Mass, row_blocks
-from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
+from cohirf.summary.state import FittedState
 from cohirf.summary.summary import Summary, stack
 
 MOST_CUT = 0.1  # share of the neighbours of a row in a new cluster that may be known rows
@@ -47,18 +47,20 @@ MOST_KNOWN = 5_000  # known rows that new ones are compared with
 KNOWN_TIE = 1e-7
 
 
-def number_arrivals(model: Model, before: Summary, data: Data, weights: Mass | None) -> IntArray:
+def number_arrivals(
+    state: FittedState, before: Summary, data: Data, weights: Mass | None
+) -> IntArray:
     """Return the number of the cluster of each new row, or -1.
 
     Clusters that are born have the next numbers.
     """
-    landmarks = state_of(model).landmarks
-    numbers = _label(data, landmarks, state_of(model).column_means)
-    chosen = _choose_known(model, before)
+    landmarks = state.landmarks
+    numbers = _label(data, landmarks, state.column_means)
+    chosen = _choose_known(state, before)
     known = landmarks.points[chosen]
     share = len(chosen) / before.n_rows
     rows = _draw_rows(data.rows.n_rows, share, len(chosen), weights, before)
-    drawn = fill_missing(data.take(rows), state_of(model).column_means)
+    drawn = fill_missing(data.take(rows), state.column_means)
     born = find_born(known, drawn)
     if not (born >= 0).any():
         return numbers
@@ -66,18 +68,17 @@ def number_arrivals(model: Model, before: Summary, data: Data, weights: Mass | N
     labels = np.concatenate(
         [np.full(landmarks.points.shape[0], -1), before.next_number + born[core]]
     )
-    nearest = _label(
-        data, Cells(stack([landmarks.points, drawn[core]]), labels), state_of(model).column_means
-    )
+    cells = Cells(stack([landmarks.points, drawn[core]]), labels)
+    nearest = _label(data, cells, state.column_means)
     return np.where(nearest >= 0, nearest, numbers)
 
 
-def count_born(model: Model, data: Data) -> list[int]:
+def count_born(state: FittedState, data: Data) -> list[int]:
     """Return how many of some new rows are in each cluster that an update would make of them."""
-    before = state_of(model).summary
-    if before is None or model.n_clusters_ == 0:
+    before = state.summary.value
+    if before is None or state.n_clusters == 0:
         return []
-    numbers = number_arrivals(model, before, data, None)
+    numbers = number_arrivals(state, before, data, None)
     _, counts = np.unique(numbers[numbers >= before.next_number], return_counts=True)
     return [int(count) for count in counts]
 
@@ -92,18 +93,16 @@ def _label(data: Data, cells: Cells, column_means: Any) -> IntArray:
     return found
 
 
-def _choose_known(model: Model, before: Summary) -> IntArray:
+def _choose_known(state: FittedState, before: Summary) -> IntArray:
     """Return numbers of landmarks in clusters, each of which stands for about the same number of
     rows.
     """
-    numbers = model.cluster_numbers_
+    numbers = state.cluster_numbers
     clusters = np.asarray(positions_of(before.labels, numbers))
     sizes = np.bincount(clusters + 1, weights=before.sizes, minlength=len(numbers) + 1)[1:].astype(
         np.float64
     )
-    chosen = choose_evenly(
-        np.asarray(positions_of(state_of(model).landmarks.labels, numbers)), sizes
-    )
+    chosen = choose_evenly(np.asarray(positions_of(state.landmarks.labels, numbers)), sizes)
     return chosen[:: -(-len(chosen) // MOST_KNOWN)]
 
 

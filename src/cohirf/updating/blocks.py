@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.algorithm.batches import Batches, equal_blocks
@@ -31,7 +32,6 @@ from cohirf.fitting import Fit
 from cohirf.fitting.settings import FEW_BATCHES, MAX_GROUPS, Settings, Settled, make_contraction
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import ArrayRows, StackedRows, Storage
-from cohirf.summary.model import Model, state_of
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
 from cohirf.updating.rerun import upper_mass
 
@@ -39,18 +39,19 @@ MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 
 
 def add_rows(
-    model: Model,
+    settings: Settings,
     before: Summary,
     data: Data,
     weights: Mass | None,
     size: int,
     numbers: IntArray | None,
+    column_means: NDArray[np.floating[Any]] | None,
 ) -> tuple[Summary, IntArray]:
     """Return the summary with the rows of the data: contracted as far as they fill blocks of a
     size, or pending.
 
-    The rows that were pending come first. The model must know the means of columns. If the
-    ``numbers`` of the clusters of new rows are known, groups do not reach over the borders of
+    The rows that were pending come first. Missing cells are replaced by the means of columns. If
+    the ``numbers`` of the clusters of new rows are known, groups do not reach over the borders of
     clusters. Also returns where each group is now.
     """
     summary = before.without_pending()
@@ -73,10 +74,19 @@ def add_rows(
         mass = None if joined is None else joined[start:stop]
         apart = None if of_rows is None else of_rows[start:stop]
         summary = _contract(
-            model, summary, data, pending.values, start, mass, equal_blocks(n_section, size), apart
+            settings,
+            summary,
+            data,
+            pending.values,
+            start,
+            mass,
+            equal_blocks(n_section, size),
+            apart,
         )
         start = stop
-    summary, now = contract_again(model, summary, size, goes_on=of_rows is not None)
+    summary, now = contract_again(
+        settings, summary, size, column_means, goes_on=of_rows is not None
+    )
     values = stack(
         [
             pending.values[min(start, n_before) :],
@@ -98,7 +108,12 @@ def _join_weights(pending: RowGroups, weights: Mass | None, n_new: int) -> Mass 
 
 
 def contract_again(
-    model: Model, summary: Summary, size: int, *, goes_on: bool
+    settings: Settings,
+    summary: Summary,
+    size: int,
+    column_means: NDArray[np.floating[Any]] | None,
+    *,
+    goes_on: bool,
 ) -> tuple[Summary, IntArray]:
     """Contract groups in blocks of a size, while there are many of the same height.
 
@@ -112,13 +127,21 @@ def contract_again(
             if len(some) < n_many:
                 break
             apart = summary.labels[some] if goes_on else None
-            summary, moved = _contract_groups(model, summary, some, height, size, apart)
+            summary, moved = _contract_groups(
+                settings, summary, some, height, size, apart, column_means
+            )
             now = moved[now]
     return summary, now
 
 
 def _contract_groups(
-    model: Model, summary: Summary, some: IntArray, height: int, size: int, apart: IntArray | None
+    settings: Settings,
+    summary: Summary,
+    some: IntArray,
+    height: int,
+    size: int,
+    apart: IntArray | None,
+    column_means: NDArray[np.floating[Any]] | None,
 ) -> tuple[Summary, IntArray]:
     """Contract some of the groups in blocks of a size; return where each group is now."""
     groups = summary.groups
@@ -126,8 +149,7 @@ def _contract_groups(
     own = groups.take(some)
     n_again = (*batches.n_again, *(0,) * (height - len(batches.n_again)))
     blocks = equal_blocks(len(some) // size, size, n_again[height - 1])
-    data = InMemory(own.values, state_of(model).column_means)
-    settings = Settings.of(model)
+    data = InMemory(own.values, column_means)
     weighted = own.weights is not None or settings.sum_mass
     settled = Settled(summary.entropy, size)
     contraction = make_contraction(
@@ -173,7 +195,7 @@ def _sections(n_before: int, n_blocks: int) -> Iterator[int]:
 
 
 def _contract(
-    model: Model,
+    settings: Settings,
     summary: Summary,
     data: Data,
     before: Any,
@@ -188,7 +210,6 @@ def _contract(
     n_batches = len(summary.batches.sizes)
     size = int(blocks.bounds[1])
     blocks = replace(blocks, first_number=n_batches)
-    settings = Settings.of(model)
     weighted = mass is not None or settings.sum_mass
     # The number of clusters of the method, and the consensus, depend on the number of the block
     # only.

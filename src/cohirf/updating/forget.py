@@ -11,24 +11,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.landmarks import Landmarks
+from cohirf.fitting.settings import Settings
 from cohirf.rows.grouping import IntArray
-from cohirf.summary.model import Model, set_state, state_of
 from cohirf.summary.rows import RowMap
+from cohirf.summary.state import FittedState, KnownRows
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
-from cohirf.updating.rerun import Transition, known_landmarks, rerun
+from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.update import goes_on, summary_of
 
 
-def forget_rows(model: Model, rows: Any, updates: Any) -> dict[str, Any] | None:
-    """Return the fitted attributes of a model without some rows, or without all rows of some
-    updates.
+def forget(settings: Settings, state: FittedState, rows: Any, updates: Any) -> FittedState:
+    """Return the state without some rows, or without all rows of some updates.
 
-    Returns None if there is nothing to forget.
+    Without rows to forget, it is the same state.
     """
-    before = summary_of(model)
+    before = summary_of(settings, state)
     if not before.row_map.is_here:
         raise ValueError(
             "The rows of this model are on Dask: call gather() first, which loads 8 bytes per row."
@@ -40,14 +40,14 @@ def forget_rows(model: Model, rows: Any, updates: Any) -> dict[str, Any] | None:
     else:
         gone = check_gone_rows(rows, before.n_rows)
     if len(gone) == 0:
-        return None
+        return state
     if len(gone) == before.n_rows:
         raise ValueError(
             f"All {before.n_rows:,} rows would be forgotten, but a model needs at least one: "
             "delete it."
         )
-    leave_landmarks(model, gone)
-    return rerun(model, remove_rows(model, before, gone))
+    transition = remove_rows(state, before, gone, goes_on=goes_on(settings, state))
+    return rerun(settings, state, transition)
 
 
 def check_gone_rows(rows: Any, n_rows: int) -> IntArray:
@@ -89,12 +89,10 @@ def find_rows(updates: Any, update_rows: tuple[int, ...]) -> IntArray:
     )
 
 
-def leave_landmarks(model: Model, gone: IntArray) -> None:
-    """Remove rows from the landmarks of a model, and shift the numbers of the others."""
-    rows, landmarks = known_landmarks(model)
-    stays = ~np.isin(rows, gone)
-    landmarks = Landmarks(landmarks.points[stays], landmarks.labels[stays], metric=landmarks.metric)
-    set_state(model, landmark_rows=shift(rows[stays], gone), landmarks=landmarks)
+def leave_known(known: KnownRows, gone: IntArray) -> KnownRows:
+    """Return the known rows that stay, with the numbers that they have then."""
+    left = known.take(~np.isin(known.rows, gone))
+    return KnownRows(shift(left.rows, gone), left.points)
 
 
 def shift(rows: IntArray, gone: IntArray) -> IntArray:
@@ -102,13 +100,20 @@ def shift(rows: IntArray, gone: IntArray) -> IntArray:
     return rows - np.searchsorted(gone, rows)
 
 
-def remove_rows(model: Model, before: Summary, gone: IntArray) -> Transition:
+def remove_rows(
+    state: FittedState, before: Summary, gone: IntArray, *, goes_on: bool
+) -> Transition:
     """Return the change of a model that loses some rows."""
     position = before.row_map.find_leaves(gone)
     n_gone = np.bincount(position, minlength=len(before.groups))
     groups = _shrink(before.groups, before.row_map.count(len(before.groups)), n_gone)
     is_left = groups.sizes > 0
-    groups, row_map, now = _settle_groups(model, groups, _leave_map(before.row_map, gone), gone)
+    known = leave_known(state.known_rows, gone)
+    # missing cells of known rows are filled
+    is_filled = state.column_means is not None
+    groups, row_map, now = _settle_groups(
+        groups, _leave_map(before.row_map, gone), gone, known, is_filled=is_filled
+    )
     labels = np.empty(len(groups), dtype=np.int64)
     labels[now[is_left]] = before.labels[is_left]
     is_contracted = before.groups.heights > 0
@@ -129,8 +134,10 @@ def remove_rows(model: Model, before: Summary, gone: IntArray) -> Transition:
         now,
         before.sizes - n_gone,
         -len(gone),
+        known=known,
+        column_means=state.column_means,
         lost=_count_lost(before.labels, n_gone),
-        goes_on=goes_on(model, before),
+        goes_on=goes_on,
         verb="forget",
     )
 
@@ -168,12 +175,13 @@ def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
 
 
 def _settle_groups(
-    model: Model, groups: RowGroups, row_map: RowMap, gone: IntArray
+    groups: RowGroups, row_map: RowMap, gone: IntArray, known: KnownRows, *, is_filled: bool
 ) -> tuple[RowGroups, RowMap, IntArray]:
     """Return the groups that go on, each with a row that stands for it, and where each group is
     now.
 
-    If this row has left, another one of the group takes its place.
+    If this row has left, another one of the group takes its place. Its values are stand-ins if
+    missing cells of the ``known`` rows were filled.
     """
     has_left = np.isin(groups.rows, gone)
     has_rows = groups.sizes > 0
@@ -186,9 +194,10 @@ def _settle_groups(
     orphans = np.flatnonzero(has_left & has_rows)
     if len(orphans):
         rows[orphans] = first_rows[orphans]
-        rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(
-            model, groups, row_map, orphans, rows[orphans]
+        rows[orphans], stand_ins, is_mean = _choose_medoids(
+            groups, row_map, orphans, rows[orphans], known
         )
+        is_stand_in[orphans] = is_mean | is_filled
         values = _put(values, orphans, stand_ins)
     order = np.flatnonzero(has_rows)
     order = order[np.argsort(rows[order], kind="stable")]
@@ -212,40 +221,41 @@ def _find_members(row_map: RowMap, wanted: IntArray, n_groups: int) -> IntArray:
 
 
 def _choose_medoids(
-    model: Model, groups: RowGroups, row_map: RowMap, orphans: IntArray, first_rows: IntArray
-) -> tuple[list[int], Any, list[bool]]:
+    groups: RowGroups,
+    row_map: RowMap,
+    orphans: IntArray,
+    first_rows: IntArray,
+    known: KnownRows,
+) -> tuple[list[int], Any, NDArray[np.bool_]]:
     """Return row numbers and values of new medoids for groups whose medoid has left, and which
-    values are stand-ins.
+    values are means.
 
-    The new medoid of a group is the landmark of the group that is nearest to its mean. If it has no
-    landmark, the mean of the group takes the place of the values of its first row.
+    The new medoid of a group is the known row of the group that is nearest to its mean. If there is
+    none, the mean of the group takes the place of the values of its first row.
     """
-    landmarks, points = state_of(model).landmark_rows, state_of(model).landmarks.points
-    group_of = row_map.find_leaves(landmarks)
+    group_of = row_map.find_leaves(known.rows)
     by_group = np.argsort(group_of, kind="stable")
     bounds = np.searchsorted(group_of[by_group], [orphans, orphans + 1]).T
     rows = first_rows.tolist()
     values = []
-    are_stand_ins = []
+    is_mean = np.zeros(len(orphans), dtype=bool)
     for number, (group, (start, stop)) in enumerate(
         zip(orphans.tolist(), bounds.tolist(), strict=True)
     ):
         own = by_group[start:stop]
         if len(own):
-            difference = points[own] - groups.means[np.full(len(own), group)]
+            difference = known.points[own] - groups.means[np.full(len(own), group)]
             if sparse.issparse(difference):
                 squares = difference.multiply(difference)
             else:
                 squares = difference**2
             own = own[[int(np.asarray(squares.sum(axis=1)).argmin())]]
-            rows[number] = int(landmarks[own[0]])
-            values.append(points[own])
-            # missing cells of landmarks are filled
-            are_stand_ins.append(state_of(model).column_means is not None)
+            rows[number] = int(known.rows[own[0]])
+            values.append(known.points[own])
         else:
-            are_stand_ins.append(True)
+            is_mean[number] = True
             values.append(groups.means[[group]])
-    return rows, stack(values), are_stand_ins
+    return rows, stack(values), is_mean
 
 
 def _count_updates(update_rows: tuple[int, ...], gone: IntArray) -> tuple[int, ...]:

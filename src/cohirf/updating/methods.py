@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
 from cohirf.data.open_data import choosing_client, open_training_data
+from cohirf.fitting.settings import Settings
 from cohirf.rows.arrays import is_on_device, to_host
-from cohirf.summary.model import Model
-from cohirf.summary.rows import MadeLater, RowResult, replace_results
-from cohirf.updating.forget import forget_rows
-from cohirf.updating.update import find_anew, update_model
+from cohirf.summary.state import FittedState
+from cohirf.updating.forget import forget
+from cohirf.updating.update import recluster, update
 
 
 class UpdatingMixin:
-    """Updates of a fitted model, and its results by row, which are looked up after an update."""
+    """Updates of a fitted model."""
 
-    labels_: Any = RowResult()
-    parents_: Any = RowResult()
-    stability_: Any = RowResult()
-    hierarchy_: Any = RowResult()
-    _tree: Any = MadeLater()  # merges of groups, for the hierarchy
-    _summary: Any = MadeLater()  # what updates need
+    if TYPE_CHECKING:  # of CoHiRF
+        _state: FittedState
+
+        def _become(self, fitted: Any, state: FittedState) -> Self: ...
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(
@@ -101,16 +99,15 @@ class UpdatingMixin:
         Update 3: 250 rows added, 0 older rows have another number
           grown: 0 (54 rows); 1 (69 rows); 2 (67 rows); 3 (60 rows)
         """
-        is_first = not hasattr(self, "n_clusters_")
         # if the update fails, or is interrupted, this model stays as it is
         updated: Any = copy(self)
         X = bring_here(updated, X)
         validation.check_views(updated)
+        before = getattr(updated, "_state", None)
         with choosing_client(updated, client, X):
-            data = open_training_data(updated, X, on_cluster=client is not None, is_first=is_first)
-            attributes = update_model(updated, data, sample_weight)
-        replace_results(self, updated, attributes)
-        return self
+            data = open_training_data(updated, X, on_cluster=client is not None, state=before)
+            state = update(Settings.of(updated), before, data, sample_weight)
+        return self._become(updated, state)
 
     def forget(self, rows: Any = None, *, updates: Any = None) -> Self:
         """Take rows out of the model again, and run the levels above the rows again.
@@ -160,10 +157,8 @@ class UpdatingMixin:
         check_is_fitted(self, "n_clusters_")
         updated: Any = copy(self)
         bring_here(updated, None)
-        attributes = forget_rows(updated, rows, updates)
-        if attributes is not None:
-            replace_results(self, updated, attributes)
-        return self
+        state = forget(Settings.of(updated), updated._state, rows, updates)
+        return self._become(updated, state)
 
     def recluster(self) -> Self:
         """Find the clusters of all rows anew, as a fit does, from what the model keeps of the rows.
@@ -191,16 +186,15 @@ class UpdatingMixin:
         check_is_fitted(self, "n_clusters_")
         updated: Any = copy(self)
         bring_here(updated, None)
-        replace_results(self, updated, find_anew(updated))
-        return self
+        return self._become(updated, recluster(Settings.of(updated), updated._state))
 
 
-def bring_here(model: Model, X: Any) -> Any:
+def bring_here(model: Any, X: Any) -> Any:
     """Load the results of a model that was fitted on a device into this process.
 
     Return ``X`` in this process, too.
     """
-    labels = vars(model).get("labels_")
-    if labels is not None and is_on_device(labels):
+    state: FittedState | None = getattr(model, "_state", None)
+    if state is not None and state.rows.row_map.is_on_device:
         model.gather()
     return to_host(X) if is_on_device(X) else X

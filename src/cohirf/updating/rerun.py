@@ -1,4 +1,4 @@
-"""Run the levels of a model again after its rows have changed: from a summary to fitted attributes.
+"""Run the levels of a model again after its rows have changed: from a summary to a fitted state.
 
 All updates end here. A model that keeps all its rows is fitted to them; of others, the upper levels
 run on the groups. Then clusters get the numbers that they had before.
@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cohirf import progress, validation
-from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.get_clusters import mean_of_tally
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.choice import Choice
 from cohirf.data import InMemory
@@ -24,16 +23,21 @@ from cohirf.data.first_level import FirstLevel
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once
 from cohirf.fitting import Fit, fit_data
-from cohirf.fitting.results import Clusters, KeptRows, attributes_by_cluster
+from cohirf.fitting.results import (
+    Clusters,
+    KeptRows,
+    RunLevels,
+    count_aside,
+    describe_clusters,
+)
 from cohirf.fitting.settings import Settings, Settled, make_contraction
 from cohirf.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
-from cohirf.summary.model import Model, base_method_of, set_state, state_of
+from cohirf.rows.later import Later
 from cohirf.summary.numbers import Changes, Overlap, Step, continue_history, keep_names
-from cohirf.summary.rows import BY_ROW, RowResults
+from cohirf.summary.rows import RowResults
+from cohirf.summary.state import FittedState, KnownRows
 from cohirf.summary.summary import KEPT_ROWS, RowGroups, Summary, stack
-
-BY_CLUSTER = ("medoid_indices_", "medoids_", "exemplar_indices_", "exemplars_")
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,9 @@ class Kind:
     block_size: int  # number of rows of a block
 
     @classmethod
-    def of(cls, model: Model, batch_size: int | None) -> Kind:
+    def of(cls, settings: Settings, batch_size: int | None) -> Kind:
         """Return what the updates of a model do."""
-        takes_k = BaseMethod.of(base_method_of(model)).told is not None
-        return cls(takes_k, MAX_LANDMARKS if batch_size is None else batch_size)
+        return cls(settings.takes_k, MAX_LANDMARKS if batch_size is None else batch_size)
 
     def keeps_all(self, n_rows: int) -> bool:
         """Return whether a model of ``n_rows`` rows keeps all of them, so that an update is a fit
@@ -71,6 +74,9 @@ class Transition:
     now: IntArray  # the position, after the change, of the group that it belongs to
     sizes: IntArray  # the number of its rows that are still there
     n_rows: int  # number of rows that have come, or gone if it is negative
+    # rows whose values are known, besides those of groups; None if there are none
+    known: KnownRows | None
+    column_means: NDArray[np.floating[Any]] | None  # by which missing cells of groups are replaced
     # for each cluster number before, how many rows of it were forgotten
     lost: dict[int, int] = field(default_factory=dict)
     goes_on: bool = False  # whether the clusters go on, so that those of all rows are known
@@ -79,42 +85,59 @@ class Transition:
     )
     verb: str = "update"  # what changes the rows, as in ``Changes``
 
+    @property
+    def former(self) -> IntArray | None:
+        """The cluster of each group, if it is known because clusters go on."""
+        return self.after.labels if self.goes_on else None
 
-def rerun(model: Model, transition: Transition) -> dict[str, Any]:
-    """Return the fitted attributes of a model after a change of its rows."""
+
+def rerun(settings: Settings, before: FittedState | None, transition: Transition) -> FittedState:
+    """Return the state of a model after a change of its rows."""
     after = transition.after
-    attributes, labels = find_clusters(model, after, after.labels if transition.goes_on else None)
-    if transition.goes_on:
-        attributes["choice_"] = _keep_choice(model.choice_, int(after.sizes[labels < 0].sum()))
-    numbers, changes = match_numbers(transition, labels, attributes["n_clusters_"])
-    if model.verbose:
+    found, labels = find_clusters(settings, transition)
+    choice = found.choice
+    if transition.goes_on and before is not None:
+        choice = _keep_choice(before.choice, int(after.sizes[labels < 0].sum()))
+    numbers, changes = match_numbers(transition, labels, found.n_clusters)
+    if settings.verbose:
         progress.say(str(changes))
     named = np.append(numbers, -1)  # the last entry is that of noise
     next_number = max(after.next_number, int(numbers.max(initial=-1)) + 1)
     summary = replace(after, labels=named[labels], next_number=next_number).settled()
-    history = getattr(model, "history_", ())
-    if not history and len(transition.before):  # the model was fitted
-        history = (Step.first(transition.before, transition.sizes),)
-    history = continue_history(history, Step.of(changes, summary.labels, summary.sizes))
-    names = keep_names(getattr(model, "names_", {}), numbers, history)
-    found = rename(attributes, numbers, named)
-    found |= {"changes_": changes.named(names, {}), "history_": history, "names_": names}
-    return {**found, "_summary": summary}
+    step = Step.of(changes, summary.labels, summary.sizes)
+    history = continue_history(begin_history(before, transition), step)
+    names = keep_names({} if before is None else before.names, numbers, history)
+    return replace(
+        found,
+        clusters=found.clusters.renumbered(numbers),
+        choice=choice,
+        rows=found.rows.renamed(named),
+        landmarks=found.landmarks.renamed(named),
+        summary=Later.known(summary),
+        changes=changes.named(names, {}),
+        history=history,
+        names=names,
+    )
 
 
-def find_clusters(
-    model: Model, summary: Summary, former: IntArray | None
-) -> tuple[dict[str, Any], IntArray]:
-    """Return fitted attributes from what a model keeps of its rows, and the cluster of each group,
-    from 0, or -1.
+def begin_history(before: FittedState | None, transition: Transition) -> tuple[Step, ...]:
+    """Return the history of a model before a change; that of a fit is the fit."""
+    if before is None:
+        return ()
+    return before.history or (Step.first(transition.before, transition.sizes),)
 
-    Clusters of groups from before, the ``former`` ones, go on.
+
+def find_clusters(settings: Settings, transition: Transition) -> tuple[FittedState, IntArray]:
+    """Return the state from what a model keeps of its rows, and the cluster of each group.
+
+    Clusters are numbered from 0, and -1 is noise. If clusters go on, they have the rows that they
+    had.
     """
-    if summary.keeps_all:
-        attributes = fit_kept(model, summary, former)
-        return attributes, attributes["_rows"].look_up_labels()
-    attributes = climb(model, summary, Kind.of(model, summary.batch_size).block_size, former)
-    return attributes, attributes["_rows"].labels
+    if transition.after.keeps_all:
+        found = fit_kept(settings, transition.after, transition.former)
+        return found, found.labels
+    found = climb(settings, transition)
+    return found, found.rows.labels
 
 
 def _keep_choice(choice: Choice | None, n_noise: int) -> Choice | None:
@@ -126,40 +149,31 @@ def _keep_choice(choice: Choice | None, n_noise: int) -> Choice | None:
     return replace(choice, n_aside=n_noise)
 
 
-def fit_kept(model: Model, summary: Summary, former: IntArray | None) -> dict[str, Any]:
+def fit_kept(settings: Settings, summary: Summary, former: IntArray | None) -> FittedState:
     """Fit a model to all its rows, which it has kept.
 
     Clusters of rows from before, the ``former`` ones, go on.
     """
     values = summary.groups.values
     weights = summary.groups.weights
-    fills = isinstance(values, np.ndarray) and validation.take_nan(model)
+    fills = isinstance(values, np.ndarray) and settings.take_nan
     data = InMemory(values, validation.column_means(values) if fills else None)
-    set_state(model, column_means=data.column_means)
     settled = Settled(summary.entropy, summary.batch_size)
-    attributes = dict(fit_data(Settings.of(model), data, weights, settled, former).attributes)
-    if "_later" in attributes:  # the update makes another summary
-        attributes["_later"] = {
-            name: make for name, make in attributes["_later"].items() if name == "_tree"
-        }
-    return attributes
+    return fit_data(settings, data, weights, settled, former)
 
 
-def climb(model: Model, summary: Summary, size: int, former: IntArray | None) -> dict[str, Any]:
-    """Run the upper levels on the groups of a summary, in batches of about a size, and return
-    fitted attributes.
-
-    Clusters of groups from before, the ``former`` ones, go on.
-    """
+def climb(settings: Settings, transition: Transition) -> FittedState:
+    """Run the upper levels on the groups of a summary, in batches of the size of its blocks."""
+    summary = transition.after
+    former = transition.former
     with ExitStack() as contexts:
         contexts.enter_context(one_thread())
         contexts.enter_context(showing_warnings_once())
-        groups = summary.groups.completed(state_of(model).column_means)
+        groups = summary.groups.completed(transition.column_means)
         batches = summary.batches
-        data = InMemory(groups.values, state_of(model).column_means)
-        settings = Settings.of(model)
+        data = InMemory(groups.values, transition.column_means)
         weighted = groups.weights is not None or settings.sum_mass
-        settled = Settled(summary.entropy, size)
+        settled = Settled(summary.entropy, Kind.of(settings, summary.batch_size).block_size)
         contraction = make_contraction(
             settings, data, settled, weighted=weighted, n_batches=len(batches.sizes) + 1
         )
@@ -173,26 +187,26 @@ def climb(model: Model, summary: Summary, size: int, former: IntArray | None) ->
         ending = fit.end(first_level, state, former)
         clusters = Clusters.of(settings, data, first_level, ending)
         fit.warn_of_problem(clusters.sizes)
-        kept = keep_landmarks(model, summary, data, clusters)
-        return {
-            **attributes_by_cluster(data, None, clusters, ending, kept),
-            "_landmarks": Landmarks(
-                kept.points, clusters.labels[kept.leaves], metric=fit.contraction.space.name
-            ),
-            "_landmark_rows": kept.rows,
-            "diagnostics_": records,
-            "n_iter_": state.level,
-            "batch_size_": summary.batch_size,
-            "feature_agreement_": mean_of_tally(batches.tally + tally),
-            "_rows": RowResults.of(
+        kept = keep_landmarks(transition, data, clusters)
+        levels = RunLevels(records, state.level, batches.tally, tally)
+        return FittedState(
+            clusters=describe_clusters(data, None, clusters, ending, kept),
+            choice=count_aside(ending.choice, clusters),
+            rows=RowResults.of(
                 summary.row_map, groups.rows, clusters.labels, summary.sizes, ending.state.fusions
             ),
-            **(
-                {"_later": {"_tree": ending.tree}}
-                if callable(ending.tree)
-                else {"_tree": ending.tree}
+            tree=ending.tree,
+            column_means=transition.column_means,
+            landmarks=Landmarks(
+                kept.points, clusters.labels[kept.leaves], metric=contraction.space.name
             ),
-        }
+            landmark_rows=kept.rows,
+            batch_size=summary.batch_size,
+            n_levels=levels.n_levels,
+            records=levels.records,
+            feature_agreement=levels.feature_agreement,
+            summary=Later.known(summary),
+        )
 
 
 def upper_mass(groups: RowGroups, *, sum_mass: bool) -> Mass:
@@ -206,46 +220,26 @@ def upper_mass(groups: RowGroups, *, sum_mass: bool) -> Mass:
     return np.where(np.isnan(groups.stability), groups.mass, 1.0)
 
 
-def keep_landmarks(model: Model, summary: Summary, data: InMemory, clusters: Clusters) -> KeptRows:
+def keep_landmarks(transition: Transition, data: InMemory, clusters: Clusters) -> KeptRows:
     """Choose rows to keep for ``predict``: among those that stand for groups and those that were
     kept before.
     """
+    summary = transition.after
     own = clusters.first_level.leaves.rows
     rows = own
     leaves = np.arange(len(own))
     points = fill_missing(data.X, data.column_means)
-    before = getattr(model, "_landmark_rows", np.empty(0, dtype=np.int64))
-    is_new = ~np.isin(before, own)
-    if is_new.any():
-        rows = np.concatenate([own, before[is_new]])
-        leaves = np.concatenate([leaves, summary.row_map.find_leaves(before[is_new])])
-        points = stack([points, state_of(model).landmarks.points[is_new]])
+    if transition.known is not None:
+        others = transition.known.take(~np.isin(transition.known.rows, own))
+        if len(others.rows):
+            rows = np.concatenate([own, others.rows])
+            leaves = np.concatenate([leaves, summary.row_map.find_leaves(others.rows)])
+            points = stack([points, others.points])
     order = np.argsort(rows)
     medoids = np.searchsorted(rows[order], own[clusters.medoids])
     rng = generator_at(summary.entropy, Draw.LANDMARKS)
     some = order[sample_landmarks(clusters.labels[leaves[order]], medoids, rng)]
     return KeptRows(rows[some], leaves[some], points[some])
-
-
-def known_landmarks(model: Model) -> tuple[IntArray, Landmarks]:
-    """Return row numbers and landmarks of a model whose values are those of rows, and not of
-    stand-ins.
-
-    The others stand for groups of the model, which an update chooses landmarks from anyway.
-    """
-    state = state_of(model)
-    rows = state.landmark_rows
-    landmarks = state.landmarks
-    if state.summary is None:
-        unknown: IntArray = np.arange(0)
-    else:
-        unknown = state.summary.unknown_rows
-    if len(unknown) == 0:
-        return rows, landmarks
-    some = ~np.isin(rows, unknown)
-    return rows[some], Landmarks(
-        landmarks.points[some], landmarks.labels[some], metric=landmarks.metric
-    )
 
 
 # ---- numbers that last
@@ -270,17 +264,3 @@ def match_numbers(
         numbers, rows_in, update, transition.n_rows, transition.lost, transition.n_first
     )
     return numbers, replace(changes, verb=transition.verb)
-
-
-def rename(attributes: dict[str, Any], numbers: IntArray, named: IntArray) -> dict[str, Any]:
-    """Return attributes of clusters with their lasting numbers, sorted by these."""
-    order = np.argsort(numbers)
-    # these are in former numbers
-    found = {name: value for name, value in attributes.items() if name not in BY_ROW}
-    return {
-        **found,
-        **{name: attributes[name][order] for name in BY_CLUSTER},
-        "cluster_numbers_": numbers[order],
-        "_landmarks": attributes["_landmarks"].renamed(named),
-        "_rows": attributes["_rows"].renamed(named),
-    }

@@ -71,7 +71,10 @@ def test_thirty_days(cohirf, tmp_path, monkeypatch):
             model = load("model.cohirf")
             if len(model.labels_) > n_before:  # it was done before it was killed
                 assert (
-                    cohirf("forget", "model.cohirf", len(model._summary.update_rows) - 1).code == 0
+                    cohirf(
+                        "forget", "model.cohirf", len(model._state.summary.value.update_rows) - 1
+                    ).code
+                    == 0
                 )
         drift = cohirf("drift", "model.cohirf", f"day{day}.csv", "--json") if day != EMPTY else None
         outcome = cohirf(

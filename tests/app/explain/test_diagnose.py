@@ -29,7 +29,7 @@ from cohirf.app.explain.diagnose import (
     separate_noise,
 )
 from cohirf.app.explain.study import DIAGNOSED, DiagnosisSample, SampleDistances, draw_diagnosed
-from cohirf.summary.facts import FitFacts
+from cohirf.facts import FitFacts
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -241,7 +241,7 @@ def test_a_fit_that_did_more_than_one_run_is_not_that_run(changes):
 def test_of_many_rows_a_sample_is_looked_at():
     X, _ = make_blobs(12_000, 3, centers=5, random_state=0)
     model = CoHiRF(KMeans(5), random_state=0, views=2, batch_size=3000).fit(X)
-    assert len(model._landmark_rows) < len(X)
+    assert len(model.landmark_indices_) < len(X)
     assert model.diagnose().n_rows == DIAGNOSED.most
 
 
@@ -257,7 +257,7 @@ def test_clusters_have_their_shares_among_the_rows_that_were_kept():
         (30_000, 2)
     )
     model = CoHiRF.as_published(KMeans(2), random_state=0, views=1).fit(X)
-    kept = np.bincount(model._landmarks.labels) / len(model._landmarks.labels)
+    kept = np.bincount(model._state.landmarks.labels) / len(model._state.landmarks.labels)
     drawn = np.bincount(model.labels_[draw_diagnosed(model).rows]) / DIAGNOSED.most
     assert kept.min() > 0.1
     assert drawn.min() == pytest.approx(1 / 30, abs=0.02)

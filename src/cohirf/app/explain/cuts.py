@@ -13,9 +13,9 @@ import numpy as np
 from cohirf.algorithm.parents import find_roots_of
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import Choice
+from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows.grouping import IntArray
-from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
 # Every number of clusters up to the first can be chosen; above it, numbers of equal ratio, and
@@ -75,7 +75,7 @@ class Cut:
         return self.label_of_leaf[leaf[-finer.n_clusters :]]  # without noise, which is first
 
 
-def find_cuts(model: Model) -> list[Cut]:
+def find_cuts(model: CoHiRF) -> list[Cut]:
     """Return the cuts to choose from, sorted by their number of clusters; one of them is final."""
     hierarchy = model.hierarchy_
     tree = model.hierarchy_.tree
@@ -97,7 +97,7 @@ def find_cuts(model: Model) -> list[Cut]:
     return sorted([*cuts, final], key=lambda cut: (cut.n_clusters, cut.n_merged))
 
 
-def _as_final(cut: Cut, model: Model) -> Cut:
+def _as_final(cut: Cut, model: CoHiRF) -> Cut:
     """Return the cut that has the clusters of the model, in the order of their numbers.
 
     That is not the order of their first rows, after rows were forgotten or models were merged.
@@ -196,7 +196,7 @@ class TreeLeaves:
         size = np.bincount(label, weights=self.size).astype(np.int64)
         return Cut(self.of_row, label, medoid, size, n_clusters, levels)
 
-    def final_cut(self, model: Model) -> Cut:
+    def final_cut(self, model: CoHiRF) -> Cut:
         """Return the labels of the model as a cut."""
         label = cluster_positions(model)[self.medoid].astype(np.int64)
         n_clusters = model.n_clusters_

@@ -39,6 +39,7 @@ from cohirf.app.explain.table import read_table
 from cohirf.app.explain.words import NEARLY_ALL, is_true, join_words, name_clusters, uncapitalised
 from cohirf.app.preparation.decide import GIVEN_BACK, NAMED
 from cohirf.choice import Choice
+from cohirf.estimator import CoHiRF
 from cohirf.hierarchy.export import to_frame
 from cohirf.hierarchy.outline import (
     STROKES,
@@ -48,8 +49,8 @@ from cohirf.hierarchy.outline import (
     make_outline,
     write_branches,
 )
+from cohirf.parameters import remedies_for
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
-from cohirf.summary.model import Model, remedies_for
 from cohirf.summary.numbers import cluster_positions
 from cohirf.wording import count_of, number_repeated, percent
 
@@ -126,7 +127,7 @@ class Description:
         none.
     """
 
-    model: Model
+    model: CoHiRF
     clusters: list[ClusterDescription]
     sizes: IntArray
     stability: NDArray[np.float64]
@@ -196,7 +197,10 @@ def tabulate(found: Description, user: str) -> Any:
 
 
 def describe_clusters(
-    model: Model, X: Any = None, feature_names: Sequence[str] | None = None, preparation: Any = None
+    model: CoHiRF,
+    X: Any = None,
+    feature_names: Sequence[str] | None = None,
+    preparation: Any = None,
 ) -> Description:
     """Describe the final clusters of a model.
 
@@ -299,23 +303,6 @@ def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) ->
     return [name for _, name in sorted(zip(order, unique, strict=True))]
 
 
-def remember_names(model: Model, description: Description) -> dict[int, tuple[str, str]]:
-    """Give the clusters of a model the names of a description.
-
-    Return the former and the new name of each that changed.
-
-    What the last update has changed, and the last step of the history, say it, too.
-    """
-    now = {cluster.label: cluster.name for cluster in description.clusters}
-    pairs = {number: (model.names_.get(number, name), name) for number, name in now.items()}
-    renamed = {number: (old, new) for number, (old, new) in pairs.items() if old != new}
-    model.names_ = model.names_ | now
-    if model.changes_ is not None:
-        model.changes_ = model.changes_.named(model.names_, renamed)
-        model.history_ = (*model.history_[:-1], model.history_[-1].with_renamed(renamed))
-    return renamed
-
-
 def name_partition(
     X: Any, labels: IntArray, feature_names: Sequence[str] | None = None
 ) -> list[str]:
@@ -366,7 +353,7 @@ def split_siblings(
     return find_splits(sample.table, labels, sets, others)
 
 
-def mean_stability(model: Model, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
+def mean_stability(model: CoHiRF, labels: IntArray, n_labels: int) -> NDArray[np.float64]:
     """Return the mean stability of the rows of each label, where it is known.
 
     NaN if it is not known of any row.
@@ -413,7 +400,7 @@ class NamedTree:
 
 
 def name_tree(
-    model: Model, n_leaves: int | None = None, preparation: Any = None
+    model: CoHiRF, n_leaves: int | None = None, preparation: Any = None
 ) -> NamedTree | None:
     """Return the top of the tree of a model, with names from the rows that the model stores.
 
@@ -505,7 +492,7 @@ def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list
     return lines
 
 
-def draw_model(model: Model) -> str:
+def draw_model(model: CoHiRF) -> str:
     """Return the tree of a model as HTML for notebooks, with the name and the size of each
     cluster.
     """
@@ -611,8 +598,7 @@ def make_headline(
         sizes = say_sizes(description)
     if n_clusters > 1 and tone != "poor":
         if not description.repeated:  # levels are apart by themselves
-            is_chosen = choice is not None and len(choice.candidates) > 0
-            if is_chosen:
+            if choice is not None and len(choice.candidates) > 0:
                 is_sure = choice.is_strong
             else:
                 is_sure = tone in ("good", "unknown")

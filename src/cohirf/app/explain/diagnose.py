@@ -26,10 +26,11 @@ from cohirf.app.explain.study import DiagnosisSample, SampleDistances, draw_diag
 from cohirf.app.explain.words import shorten, uncapitalised
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.engines.local import one_thread
+from cohirf.estimator import CoHiRF
+from cohirf.facts import FitFacts
+from cohirf.parameters import base_method_of, remedies_for
 from cohirf.problems import Problem
 from cohirf.rows.grouping import IntArray
-from cohirf.summary.facts import FitFacts
-from cohirf.summary.model import Model, base_method_of, remedies_for
 from cohirf.summary.numbers import cluster_positions
 from cohirf.wording import count_of, percent
 
@@ -199,7 +200,7 @@ class Diagnosis:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
+def diagnose_model(model: CoHiRF, classes: IntArray | None = None) -> Diagnosis:
     """Diagnose a fitted model from rows that it stores."""
     facts = FitFacts.of(model)
     rival = rival_of(model)
@@ -221,7 +222,7 @@ def diagnose_model(model: Model, classes: IntArray | None = None) -> Diagnosis:
     return Diagnosis(recommendation, line, findings, found, facts, len(sample.compared))
 
 
-def describe_problem(problem: Problem, model: Model) -> Finding:
+def describe_problem(problem: Problem, model: CoHiRF) -> Finding:
     """Return what makes clusters useless: its tone is poor if all are spoilt, otherwise fair."""
     answer = {
         "noise": "Nearly everything is noise.",
@@ -322,7 +323,7 @@ def judge_neighbours(cut: float) -> Finding:
     return Finding(question, "Hardly.", reason, "poor")
 
 
-def rival_of(model: Model) -> BaseMethod:
+def rival_of(model: CoHiRF) -> BaseMethod:
     """Return the base method with the number of clusters of the model, and K-Means with at least
     ten starts.
     """
@@ -368,7 +369,7 @@ class BaseRun:
         )
 
 
-def why_not_comparable(model: Model, rival: BaseMethod, sample: DiagnosisSample) -> str:
+def why_not_comparable(model: CoHiRF, rival: BaseMethod, sample: DiagnosisSample) -> str:
     """Return why the base method cannot be compared on the rows that a model stores, if so."""
     name = shorten(type(rival.clusterer).__name__)
     n_sampled = len(sample.rows)

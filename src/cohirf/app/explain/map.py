@@ -238,6 +238,7 @@ def _show_merge(
     clusters than those with their colour.
     """
     model = sample.study.model
+    assert model.choice_ is not None  # merges were compared
     hierarchy = fit_other(model, fitted, model.choice_.n_clusters, merge).hierarchy_
     finest = hierarchy.cut(n_clusters=min(EVERY_NUMBER, hierarchy.tree.n_leaves))
     part = finest[pairwise_distances_argmin(sample.features[sample.points], fitted)]

@@ -31,9 +31,9 @@ from cohirf.app.explain.study import Study, check_study, draw_sample, tell_colum
 from cohirf.app.explain.topics import Topics, draw_topics, name_topics
 from cohirf.app.explain.words import shorten
 from cohirf.app.preparation import Preparation, Prepared
+from cohirf.estimator import CoHiRF
 from cohirf.store.files import replacing
 from cohirf.store.models import Origin
-from cohirf.summary.model import Model
 from cohirf.summary.numbers import Step, Totals, call_cluster, cluster_positions
 
 WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
@@ -41,7 +41,7 @@ MAX_SHAPES = 12  # clusters with a shape of their own
 MAX_TOLD = 20  # steps in the table
 
 
-def describe_history(model: Model) -> dict[str, Any] | None:
+def describe_history(model: CoHiRF) -> dict[str, Any] | None:
     """Return the content of the section about updates; None if the model had none."""
     history: tuple[Step, ...] = model.history_
     if len(history) < 2:
@@ -232,7 +232,7 @@ def summarize(
 
 
 def write_report(
-    model: Model,
+    model: CoHiRF,
     X: Any,
     path: str | os.PathLike[str],
     *,
@@ -352,7 +352,7 @@ def write_report(
 
 
 def write_update_report(
-    model: Model, path: str | os.PathLike[str], *, title: str, verdict: str
+    model: CoHiRF, path: str | os.PathLike[str], *, title: str, verdict: str
 ) -> Path:
     """Write a page about the updates of a model: sizes of its clusters over time, and what has
     changed.

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.app.explain.study import COMPARED, draw, weigh
+from cohirf.estimator import CoHiRF
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks, rows_by_label
-from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import positions_of
 
 NEIGHBOURS = 5
@@ -91,17 +91,18 @@ class BadlyFitting:
     filled: float = np.nan
 
 
-def find_badly_fitting(model: Model) -> BadlyFitting:
+def find_badly_fitting(model: CoHiRF) -> BadlyFitting:
     """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores."""
-    landmarks = state_of(model).landmarks
-    clustered = np.flatnonzero(landmarks.labels >= 0)
+    labels = model.labels_[model.landmark_indices_]
+    clustered = np.flatnonzero(labels >= 0)
     clustered = clustered[draw(len(clustered), COMPARED.count(model.n_features_in_))]
     if len(clustered) == 0:
         return BadlyFitting([], [], 0.0, 0)
-    own = landmarks.labels[clustered].astype(np.int64)
-    rows = state_of(model).landmark_rows[clustered]
+    own = labels[clustered].astype(np.int64)
+    rows = model.landmark_indices_[clustered]
+    points = model.landmarks_[clustered]
     present, place = np.unique(own, return_inverse=True)
-    nearest = _distances_to_clusters(landmarks.points[clustered], place, len(present))
+    nearest = _distances_to_clusters(points, place, len(present))
     other, closeness = _find_others(place, nearest)
     weights = weigh(model, positions_of(own, model.cluster_numbers_))
     own_distance = nearest[np.arange(len(place)), place]
@@ -119,11 +120,11 @@ def find_badly_fitting(model: Model) -> BadlyFitting:
         ],
         share_between=float(weights[between].sum() / weights.sum()),
         n_compared=len(rows),
-        filled=_fill_gaps(landmarks.points[clustered], place) if _is_compact(model) else np.nan,
+        filled=_fill_gaps(points, place) if _is_compact(model) else np.nan,
     )
 
 
-def _is_compact(model: Model) -> bool:
+def _is_compact(model: CoHiRF) -> bool:
     choice = model.choice_  # without cuts, the base method has made the clusters, of any shape
     return choice is not None and choice.merge == "compact" and choice.is_compared
 
@@ -190,20 +191,20 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[
     return found
 
 
-def _find_aside(model: Model, clustered: IntArray, distance: FloatArray) -> list[LooseRow]:
+def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> list[LooseRow]:
     """Return rows that are noise, given stored rows of clusters and the distance of each to its own
     cluster.
     """
-    landmarks = state_of(model).landmarks
-    aside = np.flatnonzero(landmarks.labels < 0)[:LISTED_ASIDE]
-    to_clustered = euclidean_distances(landmarks.points[aside], landmarks.points[clustered])
+    labels = model.labels_[model.landmark_indices_]
+    aside = np.flatnonzero(labels < 0)[:LISTED_ASIDE]
+    to_clustered = euclidean_distances(model.landmarks_[aside], model.landmarks_[clustered])
     nearest = to_clustered.argmin(axis=1)
-    own = landmarks.labels[clustered]
+    own = labels[clustered]
     typical = {
         label: float(np.nanmedian(distance[own == label]))
         for label in np.unique(own[nearest]).tolist()
     }
-    rows = state_of(model).landmark_rows[aside].tolist()
+    rows = model.landmark_indices_[aside].tolist()
     far = to_clustered.min(axis=1, initial=np.inf).tolist()
     parts = zip(rows, own[nearest].tolist(), far, strict=True)
     return [

@@ -9,7 +9,7 @@ import platform
 from importlib import metadata
 from itertools import takewhile
 from numbers import Integral
-from typing import Any, cast
+from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.utils._pprint import _changed_params
@@ -18,8 +18,8 @@ from cohirf._version import __version__
 from cohirf.app.explain.study import Study
 from cohirf.app.explain.words import clean, shorten
 from cohirf.estimator import CoHiRF
+from cohirf.parameters import base_method_of
 from cohirf.store.models import Origin
-from cohirf.summary.model import base_method_of
 
 SHOWN_PACKAGES = ("numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters
@@ -40,7 +40,7 @@ def describe_run(
     """Return how the model was fitted, as text: data, parameters, seed, versions, command and
     script.
     """
-    model = cast("CoHiRF", study.model)
+    model = study.model
     base = base_method_of(model)
     return {
         "data_name": None if data_name is None else shorten(data_name, MAX_VALUE),

@@ -42,10 +42,10 @@ from cohirf.app.explain.table import (
 )
 from cohirf.app.explain.words import shorten
 from cohirf.app.preparation import Boolean, Classes, LeftOut, Number
-from cohirf.data.dask_arrays import require_labels_here
+from cohirf.described import require_labels_here
+from cohirf.estimator import CoHiRF
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
 from cohirf.rows.silhouette import mean_silhouette
-from cohirf.summary.model import Model, state_of
 from cohirf.summary.numbers import cluster_positions, positions_of
 
 SEED = 0  # the same rows each time
@@ -86,7 +86,7 @@ class RowNames:
 class StoredRows:
     """The rows that a model stores, as data; with a preparation, as what ``prepare`` returned."""
 
-    def __init__(self, model: Model, preparation: Any = None) -> None:
+    def __init__(self, model: CoHiRF, preparation: Any = None) -> None:
         self.model, self.preparation, self.source, self.n_rows = (
             model,
             preparation,
@@ -96,18 +96,14 @@ class StoredRows:
 
     def take(self, rows: IntArray) -> Any:
         """Return rows that are stored."""
-        kept = state_of(self.model).landmark_rows
-        order = np.argsort(kept, kind="stable")
-        return state_of(self.model).landmarks.points[
-            order[np.searchsorted(kept, rows, sorter=order)]
-        ]
+        return self.model.landmarks_[np.searchsorted(self.model.landmark_indices_, rows)]
 
 
 @dataclass(frozen=True)
 class Study:
     """The subject of an explanation."""
 
-    model: Model  # the fitted model
+    model: CoHiRF  # the fitted model
     data: Any  # the rows that it was fitted to, or the table that they were made from
     feature_names: list[str]  # the names of their features
     original: Any  # the same rows in their original units
@@ -161,7 +157,7 @@ class Study:
 
 
 def make_study(
-    model: Model, X: Any = None, names: Sequence[str] | None = None, preparation: Any = None
+    model: CoHiRF, X: Any = None, names: Sequence[str] | None = None, preparation: Any = None
 ) -> Study:
     """Return the subject of a description: ``X`` as it is, or the rows that the model stores."""
     if X is None:
@@ -178,7 +174,7 @@ def make_study(
 
 
 def check_study(
-    model: Model,
+    model: CoHiRF,
     X: Any,
     y: Any,
     feature_names: Sequence[str] | None,
@@ -348,7 +344,7 @@ def add_rare(labels: IntArray, drawn: IntArray, n_largest: int = MAX_DESCRIBED) 
     return np.unique(np.concatenate([drawn, *(candidates[some] for some in spread)]))
 
 
-def weigh(model: Model, labels: IntArray) -> NDArray[np.float64]:
+def weigh(model: CoHiRF, labels: IntArray) -> NDArray[np.float64]:
     """Return how many rows of the data each row of a sample stands for, given positions of their
     clusters.
     """
@@ -447,7 +443,7 @@ def draw_sample(study: Study, max_points: int = 0, wanted: IntArray = NO_ROWS) -
     model = study.model
     is_stored = isinstance(study.original, StoredRows)
     if is_stored:
-        population = np.sort(state_of(model).landmark_rows)
+        population = model.landmark_indices_
     else:
         population = np.arange(len(model.labels_))
     labels = cluster_positions(model)[population]
@@ -477,7 +473,7 @@ class DiagnosisSample:
     )
 
 
-def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSample:
+def draw_diagnosed(model: CoHiRF, *, keeps_density: bool = False) -> DiagnosisSample:
     """Return all rows of a small fit.
 
     Of a larger one, random rows or, with ``keeps_density``, a region.
@@ -487,8 +483,8 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
     stores: a verdict does not need the data.
     """
     rng = np.random.default_rng(SEED)
-    stored = state_of(model).landmarks
-    numbers = state_of(model).landmark_rows
+    points = model.landmarks_
+    numbers = model.landmark_indices_
     n_kept = len(numbers)
     n_rows = len(model.labels_)
     n_drawn = DIAGNOSED.count(model.n_features_in_)
@@ -502,9 +498,7 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
         is_part = False
         has_density = True
     elif n_kept == n_rows and keeps_density:
-        distances = euclidean_distances(stored.points[[int(rng.integers(n_rows))]], stored.points)[
-            0
-        ]
+        distances = euclidean_distances(points[[int(rng.integers(n_rows))]], points)[0]
         nearest = np.argsort(distances, kind="stable")[:n_drawn]
         chosen = np.sort(nearest)
         has_density = True
@@ -513,20 +507,20 @@ def draw_diagnosed(model: Model, *, keeps_density: bool = False) -> DiagnosisSam
         chosen = draw(n_kept, n_drawn)
     else:
         # clusters have about the same shares
-        odds = weigh(model, positions_of(stored.labels, model.cluster_numbers_))
+        odds = weigh(model, positions_of(model.labels_[numbers], model.cluster_numbers_))
         # at most half of them, so that the odds have an effect
         n_drawn = min(n_drawn, (n_kept + 1) // 2)
         chosen = np.sort(rng.choice(n_kept, n_drawn, replace=False, p=odds / odds.sum()))
     compared = np.arange(len(chosen)) if inner is None else inner
-    return DiagnosisSample(numbers[chosen], stored.points[chosen], compared, is_part, has_density)
+    return DiagnosisSample(numbers[chosen], points[chosen], compared, is_part, has_density)
 
 
-def keeps_enough(model: Model) -> bool:
+def keeps_enough(model: CoHiRF) -> bool:
     """Return whether a model keeps enough rows for a sample.
 
     One that was reduced to exemplars does not.
     """
-    n_kept = len(state_of(model).landmark_rows)
+    n_kept = len(model.landmark_indices_)
     n_needed = DIAGNOSED.count(model.n_features_in_)
     # rows of weight 0 are not kept either, but most others are
     return 2 * n_kept > len(model.labels_) or n_kept >= min(

@@ -24,9 +24,9 @@ from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.app.explain.words import plain_name, say_value, shorten
 from cohirf.app.preparation.kinds import LeftOut
+from cohirf.estimator import CoHiRF
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.sources.scaled import unit_rows
-from cohirf.summary.model import Model, state_of
 
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 CHECKED_MEDOIDS = (
@@ -117,7 +117,7 @@ def as_data(X: Any, metric: str) -> Any:
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
-def name_features(model: Model, X: Any, given: Sequence[str] | None = None) -> list[str]:
+def name_features(model: CoHiRF, X: Any, given: Sequence[str] | None = None) -> list[str]:
     """Return the names of the features: those given, or those seen by ``fit``, or those of ``X``,
     or numbers.
     """
@@ -135,7 +135,7 @@ def name_features(model: Model, X: Any, given: Sequence[str] | None = None) -> l
     return [shorten(name) for name in names]
 
 
-def names_of(model: Model, X: Any, given: Sequence[str] | None) -> list[str] | None:
+def names_of(model: CoHiRF, X: Any, given: Sequence[str] | None) -> list[str] | None:
     """Return the names of the columns of data without names; None if the data has names."""
     if given is not None:
         return [str(name) for name in given]
@@ -145,7 +145,7 @@ def names_of(model: Model, X: Any, given: Sequence[str] | None) -> list[str] | N
     return None if seen is None else [str(name) for name in seen]
 
 
-def check_n_rows(model: Model, X: Any, wanted: str = "the data of the fit") -> None:
+def check_n_rows(model: CoHiRF, X: Any, wanted: str = "the data of the fit") -> None:
     """Raise if ``X`` does not have as many rows as the model."""
     n_rows = count_rows(X)
     n_own = len(model.labels_)
@@ -161,7 +161,7 @@ def check_n_rows(model: Model, X: Any, wanted: str = "the data of the fit") -> N
     )
 
 
-def check_rows(model: Model, X: Any) -> None:
+def check_rows(model: CoHiRF, X: Any) -> None:
     """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their
     row numbers.
 
@@ -177,9 +177,7 @@ def check_rows(model: Model, X: Any) -> None:
             "pass the data of the fit."
         )
     differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
-    summary = state_of(model).summary
-    if summary is not None:
-        differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], summary.unknown_rows)] = False
+    differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], model.stand_in_indices_)] = False
     if differs.any():
         cluster = int(np.flatnonzero(differs.any(axis=1))[0])
         raise ValueError(

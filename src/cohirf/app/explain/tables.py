@@ -11,16 +11,16 @@ from cohirf.app.explain.describe import describe_clusters, tabulate
 from cohirf.app.explain.effects import measure_effects
 from cohirf.app.explain.study import check_study, draw_sample, make_study
 from cohirf.app.explain.table import Table
+from cohirf.estimator import CoHiRF
 from cohirf.hierarchy.export import to_frame
-from cohirf.summary.model import Model
 
 
-def summarize_clusters(model: Model, X: Any, feature_names: Sequence[str] | None) -> Any:
+def summarize_clusters(model: CoHiRF, X: Any, feature_names: Sequence[str] | None) -> Any:
     """Return a pandas table with a row for each cluster: name, size and what sets it apart."""
     return tabulate(describe_clusters(model, X, feature_names), "summary")
 
 
-def explain_cluster(model: Model, cluster: Any, X: Any = None) -> Any:
+def explain_cluster(model: CoHiRF, cluster: Any, X: Any = None) -> Any:
     """Return a pandas table of the features that distinguish a final cluster, the strongest
     first.
     """

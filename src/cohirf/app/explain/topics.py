@@ -31,10 +31,10 @@ from cohirf.app.explain.study import DESCRIBED, add_rare, draw
 from cohirf.app.explain.table import as_data, check_n_rows, read_rows
 from cohirf.app.explain.words import shorten
 from cohirf.error_contexts import warn_caller
+from cohirf.estimator import CoHiRF
 from cohirf.rows.arrays import Floats
 from cohirf.rows.grouping import IntArray, rows_by_label
 from cohirf.store.files import replacing
-from cohirf.summary.model import Model
 from cohirf.summary.numbers import cluster_positions
 
 READ_CHARACTERS = 5_000  # of a text, to count words
@@ -138,7 +138,7 @@ class Topics:
 
 
 def name_topics(
-    model: Model,
+    model: CoHiRF,
     X: Any,
     texts: Any,
     *,
@@ -230,7 +230,7 @@ class _Sample:
     texts: list[str]
 
 
-def _draw_texts(model: Model, X: Any, texts: Any, labels: IntArray) -> _Sample:
+def _draw_texts(model: CoHiRF, X: Any, texts: Any, labels: IntArray) -> _Sample:
     finest = labels[:, -1]
     clustered = np.flatnonzero(finest >= 0)
     n_topics = int(finest.max()) + 1
@@ -314,7 +314,7 @@ def score_words(counts: Floats, parents: IntArray) -> Floats:
 
 
 def _describe_level(
-    model: Model,
+    model: CoHiRF,
     labels: IntArray,
     level: int,
     sample: _Sample,

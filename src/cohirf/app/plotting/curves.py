@@ -18,14 +18,14 @@ from cohirf.app.plotting.canvas import (
 )
 from cohirf.choice import Choice
 from cohirf.eps import EpsSuggestion
+from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_choice(model: Model, *, ax: Axes | None = None) -> Axes:
+def plot_choice(model: CoHiRF, *, ax: Axes | None = None) -> Axes:
     """Plot how a fit with ``n_clusters="auto"`` chose the number of clusters.
 
     The curve has what the numbers of clusters were compared by: the silhouette of the clusters, and

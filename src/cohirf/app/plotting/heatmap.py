@@ -26,10 +26,11 @@ from cohirf.app.plotting.canvas import (
     readable_on_white,
     text_width,
 )
-from cohirf.data.dask_arrays import require_labels_here
+from cohirf.described import require_labels_here
+from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
+from cohirf.parameters import remedies_for
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.summary.model import Model, remedies_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,7 @@ LONGEST_LABEL = 60  # characters
 
 
 def plot_heatmap(
-    model: Model,
+    model: CoHiRF,
     X: Any = None,
     *,
     feature_names: Sequence[str] | None = None,

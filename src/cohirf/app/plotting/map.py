@@ -33,7 +33,6 @@ from cohirf.app.plotting.canvas import (
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.summary.model import Model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +56,7 @@ class MappedClusters:
 
 
 def plot_map(
-    model: Model,
+    model: CoHiRF,
     X: Any,
     *,
     method: str = "pca",

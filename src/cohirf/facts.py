@@ -14,9 +14,10 @@ from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.beyond.cells import MAX_AXES
 from cohirf.beyond.neighbour_graph import NeighbourGraph
+from cohirf.estimator import CoHiRF
+from cohirf.parameters import base_method_of
 from cohirf.problems import Problem, find_problem
 from cohirf.rows.grouping import IntArray, count_with_noise
-from cohirf.summary.model import Model, base_method_of, state_of
 from cohirf.summary.numbers import cluster_positions
 
 MOST_COMPARED = 1000  # stored rows whose neighbours are looked at, where the fit compared none
@@ -54,7 +55,7 @@ class FitFacts:
     as_published: bool
 
     @classmethod
-    def of(cls, model: Model) -> FitFacts:
+    def of(cls, model: CoHiRF) -> FitFacts:
         """Return the facts about a model."""
         labels = cluster_positions(model)
         n_noise, *sizes = count_with_noise(labels, model.n_clusters_).tolist()
@@ -74,13 +75,13 @@ class FitFacts:
         )
 
 
-def measure_cut(model: Model, labels: IntArray) -> float:
+def measure_cut(model: CoHiRF, labels: IntArray) -> float:
     """Return the share of near neighbours in other clusters, given the cluster of each row."""
     choice = model.choice_
     if choice is not None and choice.is_compared and not model.history_:
         return float(choice.cut)
-    stored = state_of(model).landmarks.in_space
-    of_stored = labels[state_of(model).landmark_rows]
+    stored = model._state.landmarks.in_space
+    of_stored = labels[model.landmark_indices_]
     # a model that was reduced to exemplars keeps fewer
     is_sample = 2 * len(of_stored) > len(labels) or len(of_stored) >= MOST_COMPARED
     some = np.flatnonzero(of_stored >= 0)
@@ -91,7 +92,7 @@ def measure_cut(model: Model, labels: IntArray) -> float:
     return float(graph.cut_shares(of_stored[some][graph.first_row][None])[0])
 
 
-def _is_one_run(model: Model, n_noise: int) -> bool:
+def _is_one_run(model: CoHiRF, n_noise: int) -> bool:
     """Return whether the fit is one run of a deterministic base method on all rows, of which
     nothing was merged.
     """
@@ -107,7 +108,7 @@ def _is_one_run(model: Model, n_noise: int) -> bool:
     )
 
 
-def _find_kind(model: Model, n_noise: int) -> str:
+def _find_kind(model: CoHiRF, n_noise: int) -> str:
     first = model.diagnostics_[0]
     last = model.diagnostics_[-1]
     # not merged, nor left out
