@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
 from typing import Any
-
-from sphinx.util import logging
 
 import cohirf
 
@@ -79,26 +76,11 @@ METHOD_GROUPS = {
 }
 autosummary_context = {"method_groups": METHOD_GROUPS}
 
-# Examples run in their own folder, where a path relative to the repository would not be found.
-DATA = (ROOT / os.environ.get("COHIRF_DATA", "../shared/data")).resolve()
-os.environ["COHIRF_DATA"] = str(DATA)
-
-
-def missing_data(script: Path) -> list[str]:
-    """Return the data sets that an example reads and that are not in the folder of data."""
-    named = re.findall(r'"([\w-]+\.parquet)"', script.read_text(encoding="utf-8"))
-    return [name for name in named if not (DATA / name).is_file()]
-
-
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
-WITHOUT_DATA = {path.stem: missing for path in EXAMPLES if (missing := missing_data(path))}
-
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
-    # Examples whose data is not here are left out: a page without its picture shows nothing.
-    "ignore_pattern": "|".join(["^(?!plot_)", *(rf"^{stem}\.py$" for stem in WITHOUT_DATA)]),
+    "ignore_pattern": "^(?!plot_)",
     "doc_module": ("cohirf",),
     "backreferences_dir": "reference/generated/used_in",
     "image_srcset": ["2x"],
@@ -150,16 +132,6 @@ def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines:
     ]
 
 
-def name_missing_data(app: Any) -> None:
-    """Say which examples are left out."""
-    for name, missing in WITHOUT_DATA.items():
-        message = (
-            "%s is left out: %s does not have %s. Set COHIRF_DATA to the folder of the data sets."
-        )
-        logging.getLogger(__name__).info(message, name, DATA, ", ".join(missing))
-
-
 def setup(app: Any) -> None:
     """Register the hooks with Sphinx."""
-    app.connect("builder-inited", name_missing_data)
     app.connect("autodoc-process-docstring", escape_shapes, priority=100)  # before numpydoc

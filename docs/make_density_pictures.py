@@ -37,9 +37,9 @@ def draw_rows(axes: Axes, X: np.ndarray, labels: np.ndarray) -> None:
 
 def draw_batches(axes: Axes, X: np.ndarray, cells: Cells) -> None:
     """Draw rows in the colour of the batch that they are at home in; mark the halo of one batch."""
-    dealt = cells.deal(X, np.zeros(len(X)))
-    draw_rows(axes, X, dealt.home)
-    axes.scatter(*X[dealt.rows[dealt.cells == SHOWN]].T, s=1.6, color="black", linewidths=0)
+    assigned = cells.assign(X, np.zeros(len(X)))
+    draw_rows(axes, X, assigned.home)
+    axes.scatter(*X[assigned.rows[assigned.cells == SHOWN]].T, s=1.6, color="black", linewidths=0)
     draw_boxes(axes, X, cells)
     axes.set_title(f"{cells.n_cells} batches; the halo of one of them is black")
 

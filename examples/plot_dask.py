@@ -2,22 +2,19 @@
 A fit on Dask
 =============
 
-Handwritten digits of USPS: 9,298 images, here as a Dask array in ten chunks, as if they were on ten
+Handwritten digits: 1,797 images, here as a Dask array in ten chunks, as if they were on ten
 machines. Each chunk is clustered where it is. Only the medoids of its groups are sent to the
 client, and the labels stay with the chunks.
 
-This example reads ``usps.parquet`` (OpenML 41082) in the folder that ``COHIRF_DATA`` names. It
-computes in threads; with ``client = distributed.Client(address)`` the same code runs on a cluster.
+This example computes in threads; with ``client = distributed.Client(address)`` the same code runs
+on a cluster.
 """
-
-import os
-from pathlib import Path
 
 import dask
 import dask.array as da
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
+from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, open_source
@@ -26,11 +23,9 @@ from cohirf import CoHiRF, open_source
 # Fit
 # ---
 
-data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "usps.parquet")
-X = data.drop(columns="label").to_numpy(dtype=np.float32)
-y = data["label"].to_numpy()
-chunks = da.from_array(X, chunks=(930, 256))
-model = CoHiRF(n_clusters=10, batch_size=930, random_state=0)
+X, y = load_digits(return_X_y=True)
+chunks = da.from_array(X, chunks=(180, 64))
+model = CoHiRF(n_clusters=10, batch_size=180, random_state=0)
 with dask.config.set(scheduler="threads", num_workers=1):
     labels = model.fit(chunks).labels_
     print(labels)
@@ -43,7 +38,7 @@ print(f"adjusted Rand index with the digits: {adjusted_rand_score(y, found):.2f}
 #
 # A fit of a source in this process gives the same labels, row by row.
 
-here = CoHiRF(n_clusters=10, batch_size=930, random_state=0).fit(open_source(X))
+here = CoHiRF(n_clusters=10, batch_size=180, random_state=0).fit(open_source(X))
 print(f"{np.mean(here.labels_ == found):.0%} of the labels are the same")
 
 # %%
@@ -56,10 +51,10 @@ print(f"{np.mean(here.labels_ == found):.0%} of the labels are the same")
 figure, (above, below) = plt.subplots(
     2, 1, figsize=(9, 5), height_ratios=[1, 2], layout="constrained"
 )
-images = np.hstack([X[row].reshape(16, 16).T for row in here.exemplar_indices_])
+images = np.hstack([X[row].reshape(8, 8) for row in here.exemplar_indices_])
 above.imshow(images, cmap="gray_r")
 above.set(
-    xticks=np.arange(10) * 16 + 8,
+    xticks=np.arange(10) * 8 + 4,
     xticklabels=range(10),
     yticks=[],
     title="exemplars of the clusters",

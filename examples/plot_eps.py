@@ -3,21 +3,15 @@ Which eps?
 ==========
 
 DBSCAN needs a radius. :func:`cohirf.suggest_eps` sorts the distances of rows to their fifth
-neighbour, and suggests the knee of this curve. Chameleon's t4.8k, a classic test of density
-methods, shows what a radius does that is too small or too large.
-
-This example reads ``chameleon-t4-8k.parquet`` in the folder that ``COHIRF_DATA`` names.
+neighbour, and suggests the knee of this curve. Worms, spirals, a ring and lumps in noise show what
+a radius does that is too small or too large.
 """
-
-import os
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.cluster import DBSCAN
 from sklearn.metrics import adjusted_rand_score
-from sklearn.preprocessing import StandardScaler
+from synthetic import make_shapes
 
 from cohirf import CoHiRF, suggest_eps
 from cohirf.app.plotting import plot_eps
@@ -27,11 +21,7 @@ from cohirf.app.plotting.canvas import cluster_colours
 # The suggestion
 # --------------
 
-data = pd.read_parquet(
-    Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "chameleon-t4-8k.parquet"
-)
-X = StandardScaler().fit_transform(data.drop(columns="label"))
-y = data["label"].to_numpy()
+X, y = make_shapes(8_000, random_state=0)
 suggestion = suggest_eps(X, random_state=0)
 print(suggestion.describe())
 
@@ -40,12 +30,12 @@ print(suggestion.describe())
 # --------------------------
 #
 # :func:`~cohirf.app.plotting.plot_eps` draws the sorted distances, with the suggestion at their knee.
-# With half of the radius, clusters break into pieces, and many rows are noise (grey). With twice
-# the radius, noise connects all clusters to one.
+# With half of the radius, clusters break into pieces, and many rows are noise (grey). With six times
+# the radius, noise connects clusters.
 
 figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
 plot_eps(suggestion, ax=axes[0, 0])
-for factor, ax in zip((0.5, 1, 2), axes.ravel()[1:], strict=True):
+for factor, ax in zip((0.5, 1, 6), axes.ravel()[1:], strict=True):
     model = CoHiRF(
         DBSCAN(eps=factor * suggestion.eps), batch_size=2_000, min_cluster_size=10, random_state=0
     ).fit(X)

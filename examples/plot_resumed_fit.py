@@ -4,20 +4,16 @@ A fit that was killed, and resumed
 
 A long fit stores the result of each batch in a folder, its checkpoint. Here the base method raises
 an error in the middle of a fit, as if the power had failed. The same call resumes it, and gives the
-labels of a fit that was never disturbed. The data are pen strokes of handwritten digits
-(Pendigits).
-
-This example reads ``pendigits.parquet`` (OpenML 32) in the folder that ``COHIRF_DATA`` names.
+labels of a fit that was never disturbed. The data are images of handwritten digits.
 """
 
-import os
 import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.cluster import AgglomerativeClustering
+from sklearn.datasets import load_digits
 
 from cohirf import CoHiRF
 
@@ -41,9 +37,8 @@ class Unlucky(AgglomerativeClustering):
         return super().fit(X)
 
 
-data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "pendigits.parquet")
-X = data.drop(columns="label").to_numpy()
-options = {"batch_size": 700, "random_state": 0, "medoid_weights": False}
+X, _ = load_digits(return_X_y=True)
+options = {"batch_size": 120, "random_state": 0, "medoid_weights": False}
 
 # %%
 # Killed, and resumed
@@ -71,7 +66,7 @@ print("the labels are the same:", bool(np.array_equal(model.labels_, undisturbed
 # ----------------------
 #
 # Each bar is a call of Ward's method, and its height the number of rows of the batch. The resumed
-# fit computes the batches that were missing. The strokes are those of the exemplars.
+# fit computes the batches that were missing. The images are the exemplars.
 
 figure, axes = plt.subplots(2, 1, figsize=(9, 5), height_ratios=[3, 2], layout="constrained")
 colours = ["#0072B2"] * (first - 1) + ["#D55E00"] + ["#009E73"] * second
@@ -81,11 +76,8 @@ axes[0].text(first - 0.4, 1.03 * max(calls), "killed, then resumed", va="bottom"
 axes[0].set(
     xlabel="call of the base method", ylabel="rows of the batch", ylim=(0, 1.2 * max(calls))
 )
-for cluster, row in enumerate(model.exemplar_indices_):
-    stroke = X[row].reshape(8, 2)
-    axes[1].plot(
-        stroke[:, 0] + 130 * cluster, stroke[:, 1], linewidth=3, solid_capstyle="round", marker="."
-    )
-axes[1].set(aspect="equal", title="exemplars of the ten clusters")
+images = np.hstack([X[row].reshape(8, 8) for row in model.exemplar_indices_])
+axes[1].imshow(images, cmap="gray_r")
+axes[1].set_title("exemplars of the ten clusters")
 axes[1].axis("off")
 plt.show()

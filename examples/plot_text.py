@@ -5,20 +5,25 @@ Topics of texts
 The texts are the documentation of nearly three thousand functions and classes of NumPy, SciPy and
 scikit-learn. Each text is a row of word frequencies (TF-IDF) in a sparse matrix. CoHiRF clusters it
 as it is, and finds topics: distributions, tests, polynomials, special functions, linear algebra,
-Fourier transforms.
+Fourier transforms. One tree has topics on several levels.
 """
 
 import importlib
 import inspect
 import pkgutil
+import tempfile
 import warnings
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from cohirf import CoHiRF
+from cohirf.app.explain import name_topics, write_report
 from cohirf.app.plotting.canvas import cluster_colours
+from cohirf.curate import near_duplicates
 
 # %%
 # The texts
@@ -103,3 +108,38 @@ for tick, cluster in zip(ax.get_yticklabels(), order, strict=True):
     tick.set_color(cluster_colours([cluster])[0] * 0.8)
 ax.set_title("topics, named by their most central text, and their words")
 plt.show()
+
+# %%
+# Two levels, and a page
+# ----------------------
+#
+# Words that mean nearly the same are nearly the same direction in 64 dimensions. ``name_topics``
+# gives the topics of several levels names and typical texts; here, the texts are the names of
+# functions and the first words of their docstrings. Compact merges keep coarse topics of similar
+# sizes. The report is one file: a map, the tree with
+# words and texts, and search.
+
+vectors = TruncatedSVD(64, random_state=0).fit_transform(X)
+model = CoHiRF(n_clusters=24, metric="cosine", merge="compact", random_state=0).fit(vectors)
+lines = [f"{name}: {' '.join(text.split())[:100]}" for name, text in zip(names, texts, strict=True)]
+topics = name_topics(model, vectors, lines, levels=[24, 6])
+print(topics)
+with tempfile.TemporaryDirectory() as folder:
+    page = write_report(
+        model, vectors, Path(folder) / "topics.html", texts=topics, title="Functions"
+    )
+    print(f"{page.name}: {page.stat().st_size / 1e3:.0f} kB")
+
+# %%
+# A smaller set
+# -------------
+#
+# Pairs of functions whose documentation is nearly the same, by the cosine of their words, and a
+# sample that is spread evenly over the tree.
+
+found = near_duplicates(vectors, 0.98)
+print(found)
+for first, second in found.pairs[:3]:
+    print(names[first], "|", names[second])
+chosen = model.hierarchy_.sample(48, among=found.kept)
+print(f"48 texts are of {len(np.unique(model.labels_[chosen]))} of 24 topics")

@@ -17,11 +17,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from cohirf.tuning import tune
 from experiments.keeping import PROTOCOL, is_kept, kept, look_up
 from experiments.methods import KERNEL_K_MEANS, make_model, search_space
 from experiments.real_data import load_real
 from experiments.remembering import Fits, key_of, remembering
+from experiments.tuning import tune
 
 MEMORY_LIMIT = 9 * 2**30  # of a process; a trial that wants more fails, and is the worst
 FLOAT64_ROWS = (

@@ -18,13 +18,13 @@ from threadpoolctl import threadpool_limits
 
 from cohirf import CoHiRF, FeatureScreen
 from cohirf.datasets import make_hypercube
-from cohirf.tuning import paper_space
 from experiments.budgets import BUDGETS
 from experiments.cells import tune_model
 from experiments.circumstances import describe_run
 from experiments.figures import draw_lines, figure_table
 from experiments.keeping import is_kept, kept
 from experiments.methods import RELAXED
+from experiments.tuning import paper_space
 
 N_ROWS = 1000
 N_CLUSTERS = 5

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
-from cohirf.tuning import paper_space
+from experiments.tuning import paper_space
 
 ALONE = "alone"
 KERNEL_K_MEANS = "kernel K-Means"

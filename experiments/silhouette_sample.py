@@ -18,11 +18,11 @@ from threadpoolctl import threadpool_limits
 
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.silhouette import silhouettes
-from cohirf.tuning.search_space import SILHOUETTE_ROWS, Silhouettes
 from experiments.budgets import BUDGETS
 from experiments.cells import data_of
 from experiments.circumstances import describe_run
 from experiments.keeping import is_kept, kept
+from experiments.tuning.search_space import SILHOUETTE_ROWS, Silhouettes
 
 DATA = "shuttle"
 N_CLUSTERS = range(2, 6)

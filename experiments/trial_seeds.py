@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 from sklearn.cluster import KMeans
 
-from cohirf.tuning import paper_space
 from experiments.budgets import BUDGETS, Budget
 from experiments.cells import Cell, data_of, tune_cell, tune_model
 from experiments.circumstances import describe_run
@@ -21,6 +20,7 @@ from experiments.keeping import PROTOCOL, is_kept, kept
 from experiments.methods import ALONE
 from experiments.paper import METRICS, published
 from experiments.tables import HEADINGS, compare
+from experiments.tuning import paper_space
 
 DATA = ("iris", "alizadeh-2000-v2", "garber-2001", "coil-20", "shuttle", "nursery")
 BASE = "K-Means"

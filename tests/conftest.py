@@ -53,7 +53,6 @@ LONG_FILES = (
     "test_grid_dbscan.py",
     "test_label_runs.py",
     "test_dask_fits.py",
-    "test_cli_tune.py",
     "test_on_device.py",
     "test_cli_fit.py",
     "test_estimator_checks.py",

@@ -92,7 +92,7 @@ def test_the_paper_keeps_the_clusters_of_the_last_level():
 @pytest.mark.parametrize("n_rows", [1, 2, 3])
 def test_fewer_distinct_rows_than_clusters_are_a_cluster_each(n_rows):
     X = np.repeat(np.arange(float(n_rows))[:, None], 4, axis=0)
-    message = rf"n_clusters=4 cannot be reached: KMeans found only {n_rows} groups, or the data has only so many"
+    message = rf"n_clusters=4 cannot be reached: KMeans found only {n_rows} groups, or the data has only that many"
     with pytest.warns(ConvergenceWarning, match=message):
         model = CoHiRF(n_clusters=4, random_state=0).fit(X)
     assert model.labels_.tolist() == np.repeat(np.arange(n_rows), 4).tolist()
@@ -166,7 +166,7 @@ def test_weights_count_as_repeated_rows_in_the_merges():
 
 
 def test_groups_beyond_the_bound_are_contracted_by_further_levels(monkeypatch):
-    monkeypatch.setattr("cohirf.fitting.settings.MAX_GROUPS", 30)
+    monkeypatch.setattr("cohirf.fitting.families.MAX_GROUPS", 30)
     model = CoHiRF(n_clusters=5, batch_size=50, random_state=0).fit(BLOBS)
     assert model.n_iter_ > 1
     assert model.n_clusters_ == 5

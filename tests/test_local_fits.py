@@ -30,7 +30,7 @@ from cohirf.beyond.reach import find_reach
 from cohirf.clusterers import GridDBSCAN, grid_dbscan
 from cohirf.data.in_process import InMemory
 from cohirf.fitting import locality
-from cohirf.fitting.locality import choose_locality
+from cohirf.fitting.locality import LocalRows
 from cohirf.fitting.settings import Settings
 from cohirf.rows.metric_spaces import EUCLIDEAN
 from cohirf.rows.storage import ArrayRows, Storage
@@ -399,8 +399,8 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
     views = Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
     contraction = SimpleNamespace(batch_size=80, views=views, space=EUCLIDEAN, device=None)
     model.n_features_in_ = RINGS.shape[1]
-    locality, _ = choose_locality(Settings.of(model), InMemory(RINGS), len(RINGS), contraction)
-    assert locality.reach is None
+    rows = LocalRows(InMemory(RINGS), len(RINGS), contraction)
+    assert Settings.of(model).family.plan_local(rows).locality.reach is None
 
 
 # -- other base methods
@@ -657,7 +657,7 @@ def test_a_pipeline_cannot_have_local_batches():
         in_local_batches(make_pipeline(StandardScaler(), DBSCAN()), 50).fit(X)
 
 
-def test_many_rows_on_one_spot_are_dealt_in_time_that_grows_with_the_rows():
+def test_many_rows_on_one_spot_are_assigned_in_time_that_grows_with_the_rows():
     X = np.ones((4000, 2))
     active = ActiveRows(ArrayRows(X))
     place = Locality(100, 1.0, None, root_entropy(0))
@@ -673,5 +673,5 @@ def test_clusters_that_were_merged_afterwards_are_not_said_to_be_those_of_dbscan
         for options in (None, 2)
     }
     assert all(model.diagnostics_[0].kind == "exact" for model in kinds.values())
-    assert "those of DBSCAN on all rows" in kinds[None].diagnose().line
-    assert "those of DBSCAN on all rows" not in kinds[2].diagnose().line
+    assert "the clusters of DBSCAN on all rows" in kinds[None].diagnose().line
+    assert "the clusters of DBSCAN on all rows" not in kinds[2].diagnose().line

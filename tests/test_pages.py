@@ -40,7 +40,10 @@ def folders_of_tests():
     return re.search(r"^testpaths = \[(.+)\]$", configuration, re.MULTILINE)[1]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
+ILLUSTRATED = [path for path in PAGES if path.name != "public_names.rst"]  # a list of names
+
+
+@pytest.mark.parametrize("path", ILLUSTRATED, ids=lambda path: path.relative_to(DOCS).as_posix())
 def test_every_page_has_a_picture_or_a_table(path):
     assert SHOWN.search(path.read_text(encoding="utf-8"))
 
@@ -73,6 +76,32 @@ def test_a_place_of_the_method_in_the_source_exists(place):
     for name in names:
         found = getattr(found, name)
     assert callable(found)
+
+
+def names_of_reference():
+    """Return the names of the reference, each below the module that is current on its page."""
+    page = (DOCS / "reference" / "index.rst").read_text(encoding="utf-8")
+    module = ""
+    for current, name in re.findall(
+        r"^\.\. currentmodule:: ([\w.]+)$|^   (\w[\w.]*)$", page, re.MULTILINE
+    ):
+        module = current or module
+        if name and module:  # the names before the first module are pages
+            yield f"{module}.{name}"
+
+
+def find_name(name):
+    """Return what a dotted name stands for: an attribute of a module, or a module."""
+    parent, _, last = name.rpartition(".")
+    return getattr(import_module(parent), last)
+
+
+def test_the_names_of_the_reference_exist():
+    names = list(names_of_reference())
+    assert len(names) > 50
+    assert {"cohirf.CoHiRF", "cohirf.clusterers.names.make_base_method"} <= set(names)
+    for name in names:
+        assert find_name(name) is not None
 
 
 def test_notes_that_pages_link_to_exist():

@@ -13,7 +13,7 @@ IMPORT_WITHOUT_POSIX = """
 import os, runpy, signal, sys
 from pathlib import Path
 import distributed, joblib, numba, optuna, pytest
-import cohirf.app.cli, cohirf.app.plotting, cohirf.app.explain.report, cohirf.store.checkpoint, cohirf.tuning, filelock
+import cohirf.app.cli, cohirf.app.plotting, cohirf.app.explain.report, cohirf.store.checkpoint, filelock
 
 for module in ("fcntl", "resource"):
     sys.modules[module] = None

@@ -32,7 +32,7 @@ N_NEW = 70
 N_OTHER = 110
 N_FORGOTTEN = 9
 N_COMMANDS = 3  # that change the model at the same time
-SECONDS = 120  # for all commands of a round; a hang takes longer
+SECONDS = 600  # for all commands of a round, on busy cores, too; a hang takes longer
 NEEDED = {"model", "other", "day.npy"}  # files of a round that must stay, and the only ones
 
 

@@ -53,7 +53,7 @@ from cohirf.store.files import ModelFileError
 from cohirf.store.models import MODEL_KIND, MODEL_VERSION
 from cohirf.updating.merge import merge
 
-SECONDS = 60  # of a case; a hang takes longer
+SECONDS = 120  # of a case; a hang takes longer
 ROOM = 2**30  # bytes of address space for everything that a loaded model does
 MOST_TIMES = 10  # as many bytes as the file has may be taken while it is loaded
 SMALLEST = 2**19  # bytes that any load may take
@@ -403,11 +403,11 @@ def run_case(number: int, seed: int, bases: Bases, folder: Path, *, show: bool =
     child = os.fork()
     if child == 0:
         _be_tried(partial(try_out, path, bases.new[which], [*READS, *some]), said, show=show)
-    status = _wait(child)
+    status, cpu_seconds = _wait(child)
     if status == DONE:
         return said.read_text(encoding="utf-8")
     if status is None:
-        return f"broken: hung for {SECONDS} seconds"
+        return f"broken: hung for {SECONDS} seconds, {cpu_seconds:.1f} of them on the processor"
     return f"broken: {said.read_text(encoding='utf-8') if status == BROKEN else f'ended with {status}'}"
 
 
@@ -436,20 +436,20 @@ def _be_tried(try_model: Callable[[], str], said: Path, *, show: bool) -> None:
         os._exit(status)
 
 
-def _wait(child: int) -> int | None:
-    """Return the exit code of a process, negative for a signal.
+def _wait(child: int) -> tuple[int | None, float]:
+    """Return the exit code of a process, negative for a signal, and its processor time in seconds.
 
-    None if it had to be killed because it hung.
+    None instead of the code if it had to be killed because it hung.
     """
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
-        ended, status = os.waitpid(child, os.WNOHANG)
+        ended, status, used = os.wait4(child, os.WNOHANG)
         if ended:
-            return os.waitstatus_to_exitcode(status)
+            return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
+    used = os.wait4(child, 0)[2]
+    return None, used.ru_utime + used.ru_stime
 
 
 def run_cases(

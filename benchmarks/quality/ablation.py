@@ -41,7 +41,7 @@ from benchmarks.quality.clustbench import read_sets
 from cohirf import CoHiRF
 from cohirf.beyond.policy import GraphPolicy, MergePolicy
 
-GOAL = "cohirf.fitting.settings."
+GOAL = "cohirf.fitting.families."
 CHOOSE = "cohirf.beyond.choose_merge."
 GRAPH = "cohirf.beyond.neighbour_graph."
 

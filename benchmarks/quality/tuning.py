@@ -13,12 +13,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
+from experiments.tuning import tune
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import BUNDLED, Table, add_write_option, make_parser, parse, standardise
 from cohirf import CoHiRF
-from cohirf.tuning import tune
 
 
 def main(argv: Sequence[str] | None = None) -> None:

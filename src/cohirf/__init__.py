@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from cohirf.algorithm.choose_medoids import SampledMedoid
     from cohirf.algorithm.levels import LevelRecord
     from cohirf.beyond.reach import ThinBatchesWarning
+    from cohirf.choice import Choice
     from cohirf.data.dask_arrays import to_dask_array
+    from cohirf.degrees.drift import Drift
     from cohirf.eps import EpsSuggestion, suggest_eps
     from cohirf.estimator import CoHiRF
     from cohirf.hierarchy import FusionHierarchy
@@ -27,8 +29,10 @@ __all__ = [
     "Changes",
     "CheckpointError",
     "CheckpointWarning",
+    "Choice",
     "CoHiRF",
     "ConsensusResult",
+    "Drift",
     "EpsSuggestion",
     "FeatureScreen",
     "FusionHierarchy",
@@ -48,7 +52,9 @@ _PLACES = {
     "SampledMedoid": "cohirf.algorithm.choose_medoids",
     "LevelRecord": "cohirf.algorithm.levels",
     "ThinBatchesWarning": "cohirf.beyond.reach",
+    "Choice": "cohirf.choice",
     "to_dask_array": "cohirf.data.dask_arrays",
+    "Drift": "cohirf.degrees.drift",
     "EpsSuggestion": "cohirf.eps",
     "suggest_eps": "cohirf.eps",
     "CoHiRF": "cohirf.estimator",

@@ -110,6 +110,11 @@ class Choice:
         return len(self.candidates) == 0 and self.n_clusters > 1
 
     @property
+    def n_draws(self) -> int:
+        """How often the rows were divided into random halves, to see whether these agree."""
+        return NUMBER.splits
+
+    @property
     def is_compared(self) -> bool:
         """Whether compact clusters were compared with others."""
         return not bool(np.isnan(self.cuts).any())
@@ -149,7 +154,7 @@ class Choice:
         return f"{self.n_clusters:,} clusters were asked for."
 
     def describe_number(self) -> str:
-        """Return why there are so many clusters; nothing if the number was given."""
+        """Return why there is this number of clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
             if self.is_given:
                 return ""

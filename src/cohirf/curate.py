@@ -31,6 +31,8 @@ from cohirf.rows.grouping import IntArray, row_blocks, rows_by_label
 from cohirf.sources import ScaledSource, Source, open_source
 from cohirf.sources.scaled import unit_rows
 
+__all__ = ["NearDuplicates", "Vectors", "near_duplicates"]
+
 MOST_PAIRS = 50_000_000  # 1.2 GB; more pairs than that are no list to look at
 READ_ROWS = 4096
 # products of two blocks, 1 MB, stay in the cache of a core: six times as fast as blocks of 4,096

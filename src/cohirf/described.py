@@ -8,13 +8,13 @@ library that imports :mod:`cohirf.app`, and only when one of the methods is call
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.rows.arrays import is_dask
-from cohirf.summary.state import FittedState
+from cohirf.summary.fitted import FittedModel
 
 if TYPE_CHECKING:
     from cohirf.app.explain import Diagnosis
@@ -33,13 +33,8 @@ def require_labels_here(model: CoHiRF) -> None:
         )
 
 
-class DescribedClusters:
+class DescribedClusters(FittedModel):
     """Adds the methods that describe clusters to an estimator."""
-
-    if TYPE_CHECKING:  # of CoHiRF
-        _state: FittedState
-
-        def _become(self, fitted: Any, state: FittedState) -> Self: ...
 
     def summary(self, X: Any = None, *, feature_names: Sequence[str] | None = None) -> Any:
         """Return a table of the clusters: what each of them is, how large it is, and what sets it
@@ -152,7 +147,7 @@ class DescribedClusters:
         from cohirf.app.explain.describe import draw_model
 
         parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
-        is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)  # type: ignore[attr-defined]  # of CoHiRF
+        is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)
         return parameters + (draw_model(cast("CoHiRF", self)) if is_here else "")
 
     def diagnose(self) -> Diagnosis:

@@ -31,6 +31,15 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+__all__ = [
+    "collecting_warnings",
+    "issue_again",
+    "replacing_errors",
+    "showing_warnings_once",
+    "warn_caller",
+    "warning_once_a_fit",
+]
+
 P = ParamSpec("P")
 T = TypeVar("T")
 OWN_PACKAGES = ("cohirf", "sklearn")

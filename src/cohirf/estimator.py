@@ -8,30 +8,23 @@ from contextlib import nullcontext
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.algorithm.levels import LevelRecord
-from cohirf.choice import Choice
 from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
 from cohirf.degrees.methods import DegreesMixin, density_of
 from cohirf.described import DescribedClusters
 from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
-from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import label_new_rows, measure_new_rows
 from cohirf.parameters import base_method_of
 from cohirf.rows.arrays import to_host
-from cohirf.rows.grouping import IntArray
 from cohirf.store.models import save_model
-from cohirf.summary.numbers import Changes, Step
-from cohirf.summary.state import FittedState
 from cohirf.updating import UpdatingMixin
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are
@@ -40,7 +33,6 @@ MOST_VIEWS_OR_LEVELS = 100_000
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-Value = TypeVar("Value")
 
 
 def checking_parameters(fit: Fit) -> Fit:
@@ -49,26 +41,6 @@ def checking_parameters(fit: Fit) -> Fit:
     """
     checked: Fit = _fit_context(prefer_skip_nested_validation=False)(fit)
     return checked
-
-
-class LookedUp(Generic[Value]):
-    """A fitted attribute with an entry for each row, or the hierarchy: read from the state of a
-    model, which looks it up when it is first asked for.
-    """
-
-    def __init__(self, read: Callable[[FittedState], Any]) -> None:
-        self._read = read
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, model: Any, kind: type | None = None) -> Value:
-        if model is None:
-            return cast("Value", self)
-        state = vars(model).get("_state")
-        if state is None:
-            raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
-        return cast("Value", self._read(state))
 
 
 class CoHiRF(
@@ -317,32 +289,6 @@ class CoHiRF(
     4
     """
 
-    # Labels, parents and stabilities have another type for data on a device or on Dask workers.
-    labels_ = LookedUp[IntArray](lambda state: state.labels)
-    parents_ = LookedUp[IntArray](lambda state: state.lookups.parents)
-    stability_ = LookedUp[NDArray[np.float32]](lambda state: state.lookups.stability)
-    hierarchy_ = LookedUp[FusionHierarchy](lambda state: state.lookups.hierarchy)
-    choice_: Choice | None
-    n_clusters_: int
-    cluster_numbers_: IntArray
-    medoid_indices_: IntArray
-    medoids_: Any
-    exemplar_indices_: IntArray
-    exemplars_: Any
-    landmark_indices_: IntArray
-    landmarks_: Any
-    stand_in_indices_ = LookedUp[IntArray](lambda state: state.unknown_rows)
-    n_iter_: int
-    batch_size_: int | None
-    diagnostics_: list[LevelRecord]
-    feature_agreement_: NDArray[np.float64]
-    changes_: Changes | None
-    history_: tuple[Step, ...]
-    names_: dict[int, str]
-    n_features_in_: int
-    feature_names_in_: NDArray[np.object_]
-    _state: FittedState  # all that was found; the attributes above are its parts
-
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_base_method has clearer messages
         "n_clusters": [
@@ -506,19 +452,6 @@ class CoHiRF(
             state = fit_data(Settings.of(fitted), data, sample_weight)
         return self._become(fitted, state)
 
-    def _become(self, fitted: Any, state: FittedState) -> Self:
-        """Take over a copy of this model that was fitted or updated, and what was found.
-
-        This happens in one step, so that an interrupt leaves the model before or after it.
-        """
-        kept = {
-            name: value
-            for name, value in vars(fitted).items()
-            if not isinstance(getattr(type(self), name, None), LookedUp)
-        }
-        self.__dict__ = kept | state.attributes() | {"_state": state}
-        return self
-
     def predict(self, X: Any) -> Any:
         """Return, for each row, the cluster of the nearest point that the model stores.
 
@@ -589,8 +522,8 @@ class CoHiRF(
         """Return the opposite of the sum of squared distances to the nearest medoid, so that
         searches can compare fits.
 
-        More clusters score higher, as with K-Means. ``choice_`` and :func:`cohirf.tuning.tune`
-        compare numbers of clusters. Distances are those of :meth:`transform`, in the metric of the
+        More clusters score higher, as with K-Means: ``choice_`` compares numbers of clusters.
+        Distances are those of :meth:`transform`, in the metric of the
         fit: scores of different metrics cannot be compared.
 
         Parameters

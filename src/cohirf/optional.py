@@ -10,6 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+__all__ = ["import_optional", "is_installed", "lazy_names"]
+
 
 def import_optional(name: str, extra: str, user: str) -> Any:
     """Import and return a module, or raise an error that says how to install it.

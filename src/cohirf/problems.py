@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.rows.grouping import IntArray
+from cohirf.wording import setting
 
 
 @dataclass(frozen=True)
@@ -49,21 +50,21 @@ class Remedies:
         if given.get("min_samples") is not None:
             raises.append(f"lower min_samples of {name}")
         if batch_size is not None:
-            raises.append("raise batch_size")
+            raises.append(f"raise {setting('batch_size')}")
         return cls(name, tuple(raises), **options)
 
     def to_less_noise(self) -> str:
         """Return what to change, so that fewer rows are noise."""
         ways = list(self.raises)
         if self.min_cluster_size != 1:
-            ways.insert(0, f"lower min_cluster_size={self.min_cluster_size}")
+            ways.insert(0, f"lower {setting('min_cluster_size', self.min_cluster_size)}")
         return ", or ".join(ways or [f"let {self.method} accept sparser clusters"])
 
     def to_fuse_more(self) -> str:
         """Return what to change, so that more rows fuse."""
         ways = list(self.raises)
         if self.may_have_fewer_views:
-            ways.append("use fewer views (views)")
+            ways.append(f"use fewer views ({setting('views')})")
         return ", or ".join(ways or [f"let {self.method} find fewer and larger clusters"])
 
 
@@ -116,9 +117,9 @@ class Problem:
         has = "has" if self.n_crumbs == 1 else "have"
         said = (
             f"{self.n_crumbs:,} of {self.n_clusters:,} clusters {has} at most {POLICY.crumb} "
-            f"rows, and the largest has {self.largest:,}. With min_cluster_size="
-            f"{POLICY.crumb + 1} or more, their rows become noise; hierarchy_.cut with fewer "
-            "clusters merges them."
+            f"rows, and the largest has {self.largest:,}. With "
+            f"{setting('min_cluster_size', POLICY.crumb + 1)} or more, their rows become noise; "
+            f"{setting('hierarchy_.cut')} with fewer clusters merges them."
         )
         if self.is_undivided:
             said += (

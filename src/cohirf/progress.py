@@ -22,6 +22,8 @@ from cohirf.algorithm.levels import LevelRecord
 from cohirf.optional import import_optional, is_installed
 from cohirf.rows.storage import EngineAround
 
+__all__ = ["Display", "Work", "is_redirected", "say", "showing", "shown_by", "write_above"]
+
 LOG_SECONDS = 10.0
 BAR_SECONDS = 0.5  # shorter work has no bar
 PREFIX = "[CoHiRF] "

@@ -22,6 +22,8 @@ from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from cohirf.wording import setting
+
 TIME_TYPES = ("date", "time", "duration", "period", "interval")
 TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
@@ -382,8 +384,8 @@ def count_view_features(max_features: int | float, n_features: int) -> int:
     if isinstance(max_features, int | np.integer):
         if max_features > n_features:
             raise ValueError(
-                f"max_features={max_features} is above the {n_features} features of X: give an int "
-                f"from 1 to {n_features} or a fraction in (0, 1]."
+                f"{setting('max_features', max_features)} is above the {n_features} features of X: "
+                f"give an int from 1 to {n_features} or a fraction in (0, 1]."
             )
         return int(max_features)
     return max(1, round(max_features * n_features))

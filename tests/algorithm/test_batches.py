@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from cohirf.algorithm.batches import (
-    LocalBatches,
     Run,
     count_batches,
     cut_at_chunks,
@@ -178,38 +177,3 @@ def test_equal_blocks_are_numbered_on_from_those_before(cuts):
     assert [len(block) for block in rows] == [4, 4, 4]
     assert blocks.starts.tolist() == [0, 4, 8]
     assert len(blocks.held_aside) == 0
-
-
-@pytest.fixture
-def local():
-    """Three batches of seven rows, each with a halo."""
-    home = np.array([1, 4, 0, 2, 6, 3, 5])
-    halo = np.array([0, 1, 4, 6, 2])
-    return LocalBatches(np.array([0, 2, 5, 7]), home, halo=halo, halo_bounds=np.array([0, 1, 4, 5]))
-
-
-def test_a_run_of_local_batches_has_their_rows_and_halos(local):
-    one, two = local.runs(np.array([0, 1]))
-    assert (one.first_batch, two.first_batch) == (0, 1)
-    assert [list(map(list, batch)) for batch in one.with_halos()] == [[[1, 4], [0]]]
-    assert [list(map(list, batch)) for batch in two.with_halos()] == [
-        [[0, 2, 6], [1, 4, 6]],
-        [[3, 5], [2]],
-    ]
-    assert two.bounds.tolist() == [0, 3, 5]
-    assert len(two.held) == 0
-    among = one.among(np.array([3, 5, 8, 9, 11, 12, 20]))
-    assert [list(map(list, batch)) for batch in among.with_halos()] == [[[5, 11], [3]]]
-
-
-def test_local_batches_hold_no_row_aside_and_know_where_each_row_is_at_home(local):
-    assert local.n_batches == 3
-    assert local.starts.tolist() == [0, 1, 2]
-    assert len(local.held_aside) == 0
-    assert local.find_batches(np.array([6, 1, 5])).tolist() == [1, 0, 2]
-
-
-def test_local_batches_can_be_read_without_their_halos(local):
-    (run,) = local.without_halos().runs(np.array([0]))
-    assert [len(halo) for _, halo in run.with_halos()] == [0, 0, 0]
-    assert run.indices.tolist() == local.home.tolist()

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import DBSCAN, AgglomerativeClustering
+from sklearn.cluster import DBSCAN
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import choose_central_medoids, euclidean_centrality
@@ -27,8 +27,8 @@ def contraction(base=None, choose_medoids=CENTRAL, n_views=3, n_features=1, **op
     return Contraction(views, strict_consensus, choose_medoids, **({"batch_size": None} | options))
 
 
-def contract(rows=X, mass=None, what=None, **options):
-    return contract_batch(rows, mass, what or contraction(), PLACE, SerialEngine(), **options)
+def contract(rows=X, mass=None, what=None):
+    return contract_batch(rows, mass, what or contraction(), PLACE, SerialEngine())
 
 
 def test_rows_are_clustered_and_each_cluster_has_a_medoid():
@@ -50,53 +50,6 @@ def test_means_of_clusters_are_kept_if_they_are_needed():
     assert contract(what=contraction(keeps_means=True)).means.tolist() == [[1.0], [9.5]]
     weighted = contract(mass=MASS, what=contraction(weighted=True, keeps_means=True))
     assert weighted.means == pytest.approx(np.array([[36 / 21], [98 / 10]]))
-
-
-def test_known_labels_take_the_place_of_the_base_method():
-    found = contract(labels=np.array([0, 0, 1, 1, 1]))
-    assert found.labels.tolist() == [0, 0, 1, 1, 1]
-    assert found.medoids.tolist() == [0, 4]
-    assert found.view_stability.tolist() == [1, 1, 1]
-    assert found.stability.tolist() == [1] * 5
-    assert found.costs[:4] == (3, 1.0, 1.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    "base", [DBSCAN(eps=1.5, min_samples=1), AgglomerativeClustering(None, distance_threshold=3)]
-)
-def test_rows_of_the_halo_are_clustered_and_not_contracted(base):
-    # beside the first cluster, in a cluster of its own, and in the second cluster
-    halo = [
-        [3.0],
-        [50.0],
-        [10.5],
-    ]
-    rows = np.vstack([X, halo])
-    mass = np.concatenate([MASS, np.ones(3)])
-    found = contract(
-        rows, mass, contraction(base, n_views=1, weighted=True, sum_mass=True), n_halo=3
-    )
-    assert found.labels.tolist() == [0, 1, 0, 1, 0]
-    assert found.mass.tolist() == [21, 10]
-    assert len(found.stability) == 5
-    assert found.halo.rows.tolist() == [0, 2]
-    assert found.halo.labels.tolist() == [0, 1]
-    assert found.halo.is_core is isinstance(base, DBSCAN)
-
-
-def test_rows_of_the_halo_that_are_not_core_rows_are_left_out():
-    base = DBSCAN(eps=1.5, min_samples=3)
-    found = contract(np.vstack([X, [[3.0], [4.0]]]), what=contraction(base, n_views=1), n_halo=2)
-    assert found.halo.rows.tolist() == [0]  # 4 has one neighbour, and 3 has two
-    assert found.labels.tolist() == [0, 1, 0, 2, 0]
-    assert found.n_noise == 2
-
-
-def test_noise_of_the_halo_is_not_noise_of_the_batch():
-    base = DBSCAN(eps=1.5, min_samples=2)
-    found = contract(np.vstack([X, [[50.0]]]), what=contraction(base, n_views=1), n_halo=1)
-    assert found.n_noise == 0
-    assert found.halo.rows.tolist() == []
 
 
 def test_the_base_method_is_told_the_mass_of_rows():
@@ -154,11 +107,6 @@ def test_missing_cells_are_filled_for_distances_and_not_for_the_base_method():
     contract(rows, what=what)
     np.testing.assert_array_equal(filled[0], [[1, 8], [2, 5]])
     np.testing.assert_array_equal(SEEN[0], rows)
-
-
-def test_companions_are_seen_by_the_base_method():
-    found = contract(companions=np.array([[3.0], [4.0], [5.0], [6.0], [7.0], [8.0]]))
-    assert found.labels.tolist() == [0, 0, 0, 0, 0]
 
 
 class ByView(ClusterMixin, BaseEstimator):

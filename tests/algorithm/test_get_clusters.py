@@ -41,7 +41,7 @@ def seen():
 
 def clusters_of(rows, views, **arguments):
     arguments = {"sample_weight": None, "place": (1, 0), "engine": SerialEngine()} | arguments
-    return get_clusters.get_clusters(rows, views=views, consensus=strict_consensus, **arguments)
+    return get_clusters.get_clusters(rows, views=views, agree=strict_consensus, **arguments)
 
 
 def test_a_deterministic_method_runs_once_where_all_views_are_the_same():

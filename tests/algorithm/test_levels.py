@@ -28,7 +28,8 @@ from cohirf.algorithm.levels import (
 )
 from cohirf.algorithm.parents import Recorded
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.algorithm.runs import Survivors
+from cohirf.algorithm.runs import PAPER, Survivors
+from cohirf.beyond.batch_steps import WithCompanions
 from cohirf.beyond.companions import Companions
 from cohirf.data.first_level import contract_rows
 from cohirf.rows.storage import ArrayRows, SerialEngine, Storage
@@ -70,11 +71,13 @@ def state_after(active, what, max_level=100, resources=None):
     return FitState.of_leaves(leaves, active.values, active.n_rows, max_level, Storage())
 
 
-def run(base, n, max_level=100, weights=None, *, in_order=False, resources=None, **options):
+def run(
+    base, n, max_level=100, weights=None, *, in_order=False, resources=None, steps=PAPER, **options
+):
     resources = resources or Resources()
     what = contraction(base, **({"weighted": weights is not None} | options))
     state = state_after(line(n, weights, in_order=in_order), what, max_level, resources)
-    return list(contract_levels(state, what, max_level, resources))
+    return list(contract_levels(state.with_steps(steps), what, max_level, resources))
 
 
 def test_levels_end_with_one_that_merges_nothing():
@@ -271,7 +274,7 @@ def test_the_base_method_sees_the_mass_of_the_rows():
 def test_companions_are_shown_from_the_second_level_on():
     Seen.calls.clear()
     companions = Companions(ArrayRows(np.arange(100.0)[:, None]), (0,), 50)
-    run(Seen(), 8, max_level=2, resources=Resources(draw_companions=companions.draw))
+    run(Seen(), 8, max_level=2, steps=WithCompanions(companions.draw))
     (first, _), (second, _) = Seen.calls
     assert first == 8
     assert 40 < second <= 50
@@ -360,8 +363,8 @@ class Asked:
 def test_companions_are_drawn_for_the_medoids_and_the_place_of_a_batch():
     companions = Asked()
     what = contraction_seen_by([], Pairs())
-    state = state_after(line(8), what)
-    list(contract_levels(state, what, 3, Resources(draw_companions=companions.draw)))
+    state = state_after(line(8), what).with_steps(WithCompanions(companions.draw))
+    list(contract_levels(state, what, 3, Resources()))
     assert companions.calls == [([0, 1, 2, 3], (2, 0)), ([0, 2], (3, 0))]  # numbers of leaves
 
 

@@ -17,7 +17,6 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.parents import Fusions
 from cohirf.algorithm.runs import (
-    Links,
     RunTask,
     Survivors,
     contract_run,
@@ -173,16 +172,6 @@ def test_a_pickled_task_takes_along_a_handle_or_the_rows_that_it_needs():
     assert len(task.values.numbers) == 2
     assert pickle.loads(pickle.dumps(RunTask(run, 4, HANDLE))).values == HANDLE
     assert pickle.loads(pickle.dumps(RunTask(run, 4, None))).values is None
-
-
-def test_links_are_by_core_rows_if_all_of_them_are():
-    one = Links(np.array([1, 4]), np.array([7, 7]), True)
-    two = Links(np.array([2]), np.array([9]), True)
-    joined = Links.join(iter([one, two]))
-    assert joined.rows.tolist() == [1, 4, 2]
-    assert joined.survivors.tolist() == [7, 7, 9]
-    assert joined.by_core
-    assert not Links.join([one, replace(two, by_core=False)]).by_core
 
 
 def test_rows_held_aside_survive_as_they_are():

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from cohirf.algorithm.consensus import (
     NOISE,
-    divide_consensus,
     fold_views,
     measure_stability,
     relaxed_consensus,
     strict_consensus,
 )
+from cohirf.beyond.batch_steps import divide_consensus
 from cohirf.beyond.majority import majority_consensus
 
 RULES = {

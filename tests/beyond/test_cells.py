@@ -11,19 +11,19 @@ from cohirf.beyond.cells import MAX_AXES, Cells, NoRoomError
 
 
 def build(X, n_cells, **halos):
-    return Cells.build(X, draw_lots(X), n_cells, **halos)
+    return Cells.build(X, draw_keys(X), n_cells, **halos)
 
 
-def draw_lots(X):
+def draw_keys(X):
     return np.random.default_rng(1).random(X.shape[0])
 
 
 def sizes_of(X, n_cells, **halos):
     """Return the numbers of rows at home in each cell, and in the halo of each."""
     cells = build(X, n_cells, **halos)
-    dealt = cells.deal(X, draw_lots(X))
+    assigned = cells.assign(X, draw_keys(X))
     return tuple(
-        np.bincount(numbers, minlength=cells.n_cells) for numbers in (dealt.home, dealt.cells)
+        np.bincount(numbers, minlength=cells.n_cells) for numbers in (assigned.home, assigned.cells)
     )
 
 
@@ -70,9 +70,9 @@ def test_every_row_has_one_home_and_no_cell_is_large(kind, n_cells):
 def test_a_row_is_not_in_the_halo_of_its_own_cell_and_once_in_others(kind):
     X = DATA[kind](np.random.default_rng(0))
     cells = build(X, 9, overlap=0.5)
-    dealt = cells.deal(X, draw_lots(X), start=100)
-    assert (dealt.home[dealt.rows - 100] != dealt.cells).all()
-    assert len(np.unique(dealt.rows * cells.n_cells + dealt.cells)) == len(dealt.rows)
+    assigned = cells.assign(X, draw_keys(X), start=100)
+    assert (assigned.home[assigned.rows - 100] != assigned.cells).all()
+    assert len(np.unique(assigned.rows * cells.n_cells + assigned.cells)) == len(assigned.rows)
 
 
 def dense(X):
@@ -86,11 +86,11 @@ def test_a_halo_of_a_given_width_misses_no_row(kind, share):
     distances = cdist(dense(X), dense(X))
     reach = float(np.quantile(distances, share))
     cells = build(X, 6, reach=reach)
-    dealt = cells.deal(X, draw_lots(X))
+    assigned = cells.assign(X, draw_keys(X))
     for cell in range(cells.n_cells):
-        at_home = dealt.home == cell
+        at_home = assigned.home == cell
         near = np.flatnonzero((distances[at_home] <= reach).any(axis=0) & ~at_home)
-        assert np.isin(near, dealt.rows[dealt.cells == cell]).all()
+        assert np.isin(near, assigned.rows[assigned.cells == cell]).all()
 
 
 @pytest.mark.parametrize("overlap", [0.2, 0.5, 1.5])
@@ -111,17 +111,17 @@ def test_without_overlap_there_is_no_halo():
 def test_the_halo_has_the_nearest_rows_outside():
     X = np.linspace(0, 1, 101)[:, None]
     cells = build(X, 2, overlap=0.1)
-    dealt = cells.deal(X, draw_lots(X))
-    assert sorted(dealt.rows.tolist()) == [45, 46, 47, 48, 49, 50, 51, 52, 53, 54]
+    assigned = cells.assign(X, draw_keys(X))
+    assert sorted(assigned.rows.tolist()) == [45, 46, 47, 48, 49, 50, 51, 52, 53, 54]
 
 
-def test_blocks_are_dealt_as_all_rows_at_once():
+def test_blocks_are_assigned_as_all_rows_at_once():
     X = np.random.default_rng(0).normal(size=(1000, 3))
-    lots = draw_lots(X)
+    keys = draw_keys(X)
     cells = build(X, 8, overlap=0.5)
-    whole = cells.deal(X, lots)
+    whole = cells.assign(X, keys)
     blocks = [
-        cells.deal(X[start : start + 300], lots[start : start + 300], start)
+        cells.assign(X[start : start + 300], keys[start : start + 300], start)
         for start in range(0, 1000, 300)
     ]
     assert (np.concatenate([block.home for block in blocks]) == whole.home).all()
@@ -134,9 +134,9 @@ def test_blocks_are_dealt_as_all_rows_at_once():
 def test_a_sample_suffices_to_build_cells():
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     cells = build(X[::10], 10, overlap=0.5)
-    dealt = cells.deal(X, draw_lots(X))
-    home = np.bincount(dealt.home)
-    halo = np.bincount(dealt.cells)
+    assigned = cells.assign(X, draw_keys(X))
+    home = np.bincount(assigned.home)
+    halo = np.bincount(assigned.cells)
     assert home.max() < 1.3 * 2000
     largest = (home + halo).max() / 10
     build(X[::10], 10, overlap=0.5, most=1.15 * largest)
@@ -171,12 +171,12 @@ def test_axes_of_a_sparse_matrix_are_those_of_the_same_array():
 def test_any_number_of_cells_of_any_rows(seed, n_rows, n_features, n_values, n_cells, reach):
     X = np.random.default_rng(seed).integers(n_values, size=(n_rows, n_features)).astype(float)
     cells = build(X, n_cells, overlap=0.5, reach=reach)
-    dealt = cells.deal(X, draw_lots(X))
+    assigned = cells.assign(X, draw_keys(X))
     assert 1 <= cells.n_cells <= max(1, min(n_cells, n_rows))
-    assert ((dealt.home >= 0) & (dealt.home < cells.n_cells)).all()
+    assert ((assigned.home >= 0) & (assigned.home < cells.n_cells)).all()
     if reach is not None:
         near = cdist(X, X) <= reach
-        in_batch = dealt.home[:, None] == np.arange(cells.n_cells)
+        in_batch = assigned.home[:, None] == np.arange(cells.n_cells)
         has = in_batch.copy()
-        has[dealt.rows, dealt.cells] = True
+        has[assigned.rows, assigned.cells] = True
         assert has[near @ in_batch].all()

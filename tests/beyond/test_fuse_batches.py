@@ -4,8 +4,9 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.levels import FitState
-from cohirf.algorithm.runs import Links, Survivors
-from cohirf.beyond.local_batches import MIN_SHARED, find_parts, fuse_leaves, number_parts
+from cohirf.algorithm.runs import Survivors
+from cohirf.beyond.batch_steps import Links
+from cohirf.beyond.fuse_batches import MIN_SHARED, find_parts, fuse_leaves, number_parts
 from cohirf.rows.storage import ArrayRows, Storage
 
 # Leaves 10 and 20 are clusters of batch 0, 30 and 40 of batch 1, and 50 of batch 2; 60 is a noise

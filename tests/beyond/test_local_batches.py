@@ -9,7 +9,13 @@ from scipy import sparse
 
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.beyond import local_batches
-from cohirf.beyond.local_batches import LARGEST_BATCH, Locality, make_local_batches, sort_by_batch
+from cohirf.beyond.local_batches import (
+    LARGEST_BATCH,
+    LocalBatches,
+    Locality,
+    make_local_batches,
+    sort_by_batch,
+)
 from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.scratch import ScratchStorage
 
@@ -47,9 +53,9 @@ def test_a_batch_with_its_halo_has_about_batch_size_rows():
 
 
 @pytest.mark.parametrize("reach", [None, 0.05])
-def test_rows_dealt_in_blocks_are_dealt_as_all_at_once(reach, monkeypatch):
+def test_rows_assigned_in_blocks_are_assigned_as_all_at_once(reach, monkeypatch):
     at_once = parts(batches_of(UNIFORM, reach=reach))
-    monkeypatch.setattr(local_batches, "DEALT_ROWS", 700)
+    monkeypatch.setattr(local_batches, "ASSIGNED_ROWS", 700)
     assert parts(batches_of(UNIFORM, reach=reach)) == at_once
     monkeypatch.setattr(local_batches, "KNOWN_BYTES", 1)
     assert parts(batches_of(UNIFORM, reach=reach)) == at_once
@@ -136,7 +142,7 @@ def test_rows_that_are_not_active_are_in_no_batch():
     assert parts(ours) == parts(alone)  # positions among the active rows
 
 
-def test_missing_values_are_filled_before_rows_are_dealt():
+def test_missing_values_are_filled_before_rows_are_assigned():
     X = UNIFORM.copy()
     filled = UNIFORM.copy()
     X[::7, 0], filled[::7, 0] = np.nan, 0.25
@@ -164,3 +170,38 @@ def test_few_rows_in_tiny_batches(n_rows):
     for X in (UNIFORM[:n_rows], np.ones((n_rows, 2))):
         batches = batches_of(X, 2, reach=0.1)
         assert sorted(batches.home.tolist()) == list(range(n_rows))
+
+
+@pytest.fixture
+def local():
+    """Three batches of seven rows, each with a halo."""
+    home = np.array([1, 4, 0, 2, 6, 3, 5])
+    halo = np.array([0, 1, 4, 6, 2])
+    return LocalBatches(np.array([0, 2, 5, 7]), home, halo=halo, halo_bounds=np.array([0, 1, 4, 5]))
+
+
+def test_a_run_of_local_batches_has_their_rows_and_halos(local):
+    one, two = local.runs(np.array([0, 1]))
+    assert (one.first_batch, two.first_batch) == (0, 1)
+    assert [list(map(list, batch)) for batch in one.with_halos()] == [[[1, 4], [0]]]
+    assert [list(map(list, batch)) for batch in two.with_halos()] == [
+        [[0, 2, 6], [1, 4, 6]],
+        [[3, 5], [2]],
+    ]
+    assert two.bounds.tolist() == [0, 3, 5]
+    assert len(two.held) == 0
+    among = one.among(np.array([3, 5, 8, 9, 11, 12, 20]))
+    assert [list(map(list, batch)) for batch in among.with_halos()] == [[[5, 11], [3]]]
+
+
+def test_local_batches_hold_no_row_aside_and_know_where_each_row_is_at_home(local):
+    assert local.n_batches == 3
+    assert local.starts.tolist() == [0, 1, 2]
+    assert len(local.held_aside) == 0
+    assert local.find_batches(np.array([6, 1, 5])).tolist() == [1, 0, 2]
+
+
+def test_local_batches_can_be_read_without_their_halos(local):
+    (run,) = local.without_halos().runs(np.array([0]))
+    assert [len(halo) for _, halo in run.with_halos()] == [0, 0, 0]
+    assert run.indices.tolist() == local.home.tolist()

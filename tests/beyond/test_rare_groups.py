@@ -12,7 +12,9 @@ from cohirf.algorithm.consensus import Consensus
 from cohirf.beyond import majority
 from cohirf.beyond.majority import join_rare_groups
 from cohirf.data import InMemory
-from cohirf.fitting import settings as goal
+from cohirf.fitting import families
+from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.settings import Settings, Settled
 from places import PLACES
 
 
@@ -100,14 +102,13 @@ def bound_of(n_clusters):
     model = CoHiRF(n_clusters=n_clusters)
     model.n_features_in_ = 6
     data = InMemory(np.zeros((10, 6)))
-    return goal.make_contraction(
-        goal.Settings.of(model), data, goal.Settled((0,), None), weighted=False
-    ).bound_groups
+    settings = Settings.of(model)
+    return make_contraction(settings, data, Settled((0,), None), weighted=False).bound_groups
 
 
-def test_a_goal_of_many_clusters_does_not_bound_groups():
-    assert bound_of(goal.N_CELLS) is join_rare_groups
-    assert bound_of(goal.N_CELLS + 1) is None
+def test_a_fit_to_many_clusters_does_not_bound_groups():
+    assert bound_of(families.N_CELLS) is join_rare_groups
+    assert bound_of(families.N_CELLS + 1) is None
 
 
 @pytest.mark.parametrize("batch_size", [None, 1_000])

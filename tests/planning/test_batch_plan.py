@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -345,6 +346,7 @@ def test_a_plan_is_described_in_one_line():
 
 FIT_UNDER_A_LIMIT = """
 import sys
+import warnings
 import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 from cohirf import CoHiRF
@@ -395,6 +397,33 @@ def test_a_fit_in_the_chosen_batches_stays_under_the_limit(case):
     assert n_batches > 1
     assert peak <= 1
     assert expected <= 1
+
+
+def plan_growing(factor):
+    """Plan for batches that grow to a multiple of their size, and return the warnings."""
+    limit = resident_bytes() + 60 * MB
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plan = plan_batches(
+            lambda size: X[:size],
+            len(X),
+            contraction_of(Hungry(30_000, 1), 4),
+            Room(limit, held_bytes=0),
+            grow=lambda size: factor * size,
+        )
+    assert plan.n_batches > 1
+    return plan, [str(warning.message) for warning in caught]
+
+
+def test_batches_that_grow_beyond_the_memory_limit_are_told_before_the_fit():
+    plan, [told] = plan_growing(10)
+    assert (
+        f"batches of {plan.batch_size} rows would fit, but grow to {10 * plan.batch_size}" in told
+    )
+
+
+def test_batches_that_stay_as_they_are_are_not_told():
+    assert plan_growing(1)[1] == []
 
 
 @pytest.mark.parametrize(("n_batches", "says_seconds"), [(3, False), (1, True)])

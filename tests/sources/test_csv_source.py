@@ -91,6 +91,7 @@ def test_the_delimiter_makes_rows_of_equal_length(text, delimiter, tmp_path):
         ("utf-16", "größe €"),
         ("utf-16-le", "größe €"),
         ("utf-16-be", "größe €"),
+        ("utf-32", "größe €"),
         ("cp1252", "größe €"),
         ("latin-1", "größe \x81"),
     ],
@@ -327,3 +328,12 @@ def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
     )
     assert done.stdout.strip().startswith(str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize("sign", [";", "|", "\t"])
+def test_a_header_that_fits_decides_the_delimiter(sign, tmp_path):
+    lines = ["a,b,note", *(f"{row},{row**2},x{sign} {row}" for row in range(30))]
+    (tmp_path / "data.csv").write_text("\n".join(lines), encoding="utf-8")
+    table = CsvTable(tmp_path / "data.csv")
+    assert list(table.types) == ["a", "b", "note"]
+    assert table.delimiter == ","

@@ -137,7 +137,7 @@ def test_options_of_csv_files_are_for_csv_files(option, tmp_path):
     np.save(tmp_path / "data.npy", np.eye(3))
     for data in (tmp_path / "data.npy", np.eye(3)):
         with pytest.raises(
-            TypeError, match=f"{next(iter(option))}= is only for CSV files: leave it out"
+            TypeError, match=rf"{next(iter(option))} is only for CSV files.*: leave it out"
         ):
             open_source(data, **option)
 

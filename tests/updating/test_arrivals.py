@@ -7,7 +7,8 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load
-from cohirf.algorithm.consensus import divide_consensus, fold_views, strict_consensus
+from cohirf.algorithm.consensus import fold_views, strict_consensus
+from cohirf.beyond.batch_steps import divide_consensus
 from cohirf.updating.arrivals import find_born
 
 FIVE, _ = make_blobs(500, centers=5, cluster_std=0.6, random_state=0)

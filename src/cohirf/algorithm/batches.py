@@ -10,11 +10,11 @@ change any result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -66,9 +66,6 @@ class Run:
     first_batch: int = 0  # number of the first batch among the batches of the level
     start: int = 0  # index of the first row, if the rows of the run are consecutive
     indices: IntArray | None = None  # index of each row, if they are not
-    # For each batch, the sorted indices of rows of other batches that the base method sees beside
-    # its rows
-    halos: tuple[IntArray, ...] | None = None
 
     @classmethod
     def of_rows(cls, indices: IntArray, number: int = 0) -> Run:
@@ -114,33 +111,17 @@ class Run:
             return np.arange(first, stop, dtype=index_dtype(stop))
         return offsets + self.start
 
-    def each_batch(self, draw: Callable[[IntArray, tuple[int, int]], Any], level: int) -> list[Any]:
-        """Call a function with the indices of the rows that each batch contracts, and with level
-        and number of it.
-        """
-        batches = enumerate(self.batches(), self.first_batch)
-        return [
-            draw(self.index(contracted), (level, number)) for number, (contracted, _) in batches
-        ]
-
-    def with_halos(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the indices of the rows of each local batch, and of its halo."""
-        assert self.indices is not None
-        assert self.halos is not None
-        for (start, stop), halo in zip(pairwise(self.bounds.tolist()), self.halos, strict=True):
-            yield self.indices[start:stop], halo
-
-    def among(self, active: IntArray | None) -> Run:
+    def among(self, active: IntArray | None) -> Self:
         """Return the run with other indices: those of the rows that are at its indices in
         ``active``.
         """
         if active is None:
             return self
-        if self.halos is None:
-            halos = None
-        else:
-            halos = tuple(active[halo] for halo in self.halos)
-        return replace(self, indices=active[self.rows], halos=halos)
+        return replace(self, indices=active[self.rows])
+
+    def indices_read(self) -> IntArray:
+        """Return the sorted indices of all rows that are read to contract the run."""
+        return np.unique(self.index(np.arange(self.length)))
 
     def batches(self) -> Iterator[tuple[Offsets, IntArray]]:
         """Yield the offsets of the rows that each batch contracts, and of those that it holds
@@ -199,13 +180,7 @@ class Batches:
             if self.order is None:
                 yield Run(bounds, self._hold_aside(bounds, first), number, int(of_run[0]))
             else:
-                yield Run(
-                    bounds,
-                    np.arange(0),
-                    number,
-                    indices=self._sort(of_run),
-                    halos=self._halos(first, stop),
-                )
+                yield Run(bounds, np.arange(0), number, indices=self._sort(of_run))
 
     def _hold_aside(self, bounds: IntArray, first: int) -> IntArray:
         """Draw the rows that the batches of a run hold aside."""
@@ -223,9 +198,6 @@ class Batches:
         """Return the positions of the batches of a run, each of which is sorted."""
         assert self.order is not None
         return np.concatenate([np.sort(self.order[start:end]) for start, end in pairwise(of_run)])
-
-    def _halos(self, first: int, stop: int) -> tuple[IntArray, ...] | None:
-        return None
 
 
 def count_batches(n_rows: int, batch_size: int | None) -> int:
@@ -272,43 +244,6 @@ def cut_at_chunks(starts: IntArray, chunk_starts: IntArray) -> IntArray:
     """
     chunk = np.searchsorted(chunk_starts, starts, side="right")
     return np.flatnonzero(np.diff(chunk, prepend=-1))
-
-
-@dataclass(frozen=True)
-class LocalBatches(Batches):
-    """Batches of neighbours: the rows of one cell, sorted, cell after cell, and the halo of each.
-
-    See ``cells.py``.
-    """
-
-    halo: IntArray = field(default_factory=lambda: np.arange(0))
-    halo_bounds: IntArray = field(default_factory=lambda: np.arange(0))
-    is_exact: bool = False  # whether the halos have all rows that the labels of a batch depend on
-
-    @property
-    def home(self) -> IntArray:
-        """Positions, cell after cell."""
-        assert self.order is not None
-        return self.order
-
-    def without_halos(self) -> LocalBatches:
-        """Return the batches with empty halos."""
-        return replace(self, halo=np.arange(0), halo_bounds=np.zeros_like(self.halo_bounds))
-
-    def find_batches(self, positions: IntArray) -> IntArray:
-        """Return the number of the batch that each position is at home in."""
-        batch = np.empty(len(self.home), dtype=np.int32)
-        for number, (start, stop) in enumerate(pairwise(self.bounds.tolist())):
-            batch[self.home[start:stop]] = number
-        return batch[positions]
-
-    def _sort(self, of_run: IntArray) -> IntArray:
-        return self.home[of_run[0] : of_run[-1]]
-
-    def _halos(self, first: int, stop: int) -> tuple[IntArray, ...]:
-        return tuple(
-            self.halo[start:end] for start, end in pairwise(self.halo_bounds[first : stop + 1])
-        )
 
 
 def equal_blocks(n_batches: int, size: int, first_number: int = 0) -> Batches:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.rows.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
+from cohirf.rows.arrays import fetch_rows, is_here, look_up, namespace, to_host
 from cohirf.rows.grouping import (
     IntArray,
     compress,
@@ -229,27 +229,6 @@ def strict_consensus(codes: Codes) -> Consensus:
     array([0, 0, 1, 2], dtype=int32)
     """
     return _agree(codes, tuple(range(codes.n_views)))
-
-
-def divide_consensus(found: Consensus, apart: IntArray) -> Consensus:
-    """Return a consensus whose clusters are divided where rows have different numbers in ``apart``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> codes = fold_views([np.array([0, 0, 0, 1])], n_rows=4)
-    >>> divide_consensus(strict_consensus(codes), np.array([3, 2, 2, 2])).labels
-    array([1, 0, 0, 2])
-    """
-    names, number = np.unique(apart, return_inverse=True)
-    pairs, labels = np.unique(
-        to_host(found.labels).astype(np.int64) * len(names) + number, return_inverse=True
-    )
-    n_clusters = len(pairs)  # in the order of the labels, so that noise stays last
-    divides = found.divides_codes or n_clusters > found.n_clusters
-    return replace(
-        found, labels=put_beside(labels, found.labels), n_clusters=n_clusters, divides_codes=divides
-    )
 
 
 def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
-from cohirf.algorithm.consensus import Codes, Consensus
-from cohirf.algorithm.get_clusters import Views, agree_on, get_clusters
+from cohirf.algorithm.consensus import Codes, Consensus, strict_consensus
+from cohirf.algorithm.get_clusters import ViewConsensus, Views, get_clusters
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.rows.arrays import look_up, take_rows, to_host
 from cohirf.rows.grouping import IntArray, Mass, count_by_label, first_rows, sum_by_label
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine
@@ -61,6 +60,10 @@ class Contraction:
         None  # where batches are contracted, if rows are arrays of NumPy and this is another place
     )
 
+    def agree(self, codes: Codes) -> Consensus:
+        """Return the consensus of views; of equal ones, each rule gives the strict one."""
+        return strict_consensus(codes) if codes.are_equal else self.consensus(codes)
+
     def points(self, X: Any) -> Any:
         """Return rows as points whose Euclidean distances are computed, without missing cells."""
         if self.column_means is None:
@@ -88,120 +91,73 @@ class ContractedBatch:
     # The figures that a level averages: views kept, agreement, stability; and those that it sums
     # up: the time spent in the base method, in the consensus, and in the choice of medoids
     costs: tuple[float, ...]
-    halo: HaloLabels | None = None  # the clusters of rows of the halo, if the batch has one
-
-
-@dataclass(frozen=True)
-class HaloLabels:
-    """The clusters that rows of the halo are in: ``rows`` by position in the halo, and the cluster
-    of each.
-
-    Rows that are noise, or in no cluster with a row of the batch, are left out; with ``is_core``,
-    so are rows that the base method does not call core rows.
-    """
-
-    rows: IntArray
-    labels: IntArray
-    is_core: bool
 
 
 def contract_batch(
-    X: Any,
-    mass: Any,
-    contraction: Contraction,
-    place: Place,
-    engine: Engine,
-    companions: Any = None,
-    n_halo: int = 0,
-    labels: Any = None,
-    apart: IntArray | None = None,
+    X: Any, mass: Any, contraction: Contraction, place: Place, engine: Engine
 ) -> ContractedBatch:
     """Cluster the rows of ``X``, which have a ``mass``, on every view, and choose the medoids of
     the consensus.
-
-    The base method sees ``companions``, other rows of the data, beside the rows of ``X``. The last
-    ``n_halo`` rows of ``X`` belong to other batches: they are clustered, too, but not contracted.
-    If the ``labels`` of the base method are known, it is not called. Rows with different numbers in
-    ``apart`` are in different clusters of the consensus.
     """
-    if labels is None:
-        views = contraction.views
-        consensus = contraction.consensus
-        clusters = get_clusters(X, mass, views, consensus, place, engine, companions, apart)
-    else:
-        clusters = agree_on(labels, mass, contraction.views.n_views, apart)
+    clusters = get_clusters(X, mass, contraction.views, contraction.agree, place, engine)
+    return contract_clusters(X, mass, clusters, contraction, place)
+
+
+def contract_clusters(
+    X: Any, mass: Any, clusters: ViewConsensus, contraction: Contraction, place: Place
+) -> ContractedBatch:
+    """Contract the rows of ``X``, whose clusters are known, to the medoids of these."""
     started = perf_counter()
     found = clusters.consensus
-    halo = None
-    if n_halo:
-        n_rows = X.shape[0] - n_halo
-        found, halo = _set_halo_apart(found, n_rows, clusters.core)
-        X = take_rows(X, slice(0, n_rows))
-        mass = None if mass is None else mass[:n_rows]
-    rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
     points = contraction.points(X)
     if contraction.bound_groups is not None:
         found = contraction.bound_groups(points, found, mass)
-    of_clusters = found.labels, found.n_clusters
-    if contraction.find_centres is None:
-        centres = None
-    else:
-        centres = contraction.find_centres(points, *of_clusters, mass)
-    medoids = None if centres is None else centres.medoids
-    if medoids is None:
-        medoids = contraction.choose_medoids(points, *of_clusters, mass, rng)
-    if centres is None:
-        if contraction.keeps_means:
-            means = cluster_means(points, *of_clusters, mass)
-        else:
-            means = None
-        centres = Centres(medoids, means, count_by_label(*of_clusters), first_rows(*of_clusters))
+    rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
+    centres = _find_centres(points, mass, found, contraction, rng)
+    assert centres.medoids is not None
+    of_view = clusters.stability.of_view
     return ContractedBatch(
         labels=found.labels,
-        medoids=medoids,
+        medoids=centres.medoids,
         mass=_contracted_mass(mass, found, centres.sizes, contraction),
         means=centres.means,
         sizes=centres.sizes,
         first_rows=centres.first_rows,
         n_noise=found.n_noise,
-        stability=clusters.stability.of_row[: X.shape[0]],
-        view_stability=clusters.stability.of_view,
+        stability=clusters.stability.of_row,
+        view_stability=of_view,
         costs=(
             len(found.views_kept),
             clusters.agreement,
-            float(clusters.stability.of_view.mean()),
+            float(of_view.mean()),
             clusters.base_seconds,
             clusters.consensus_seconds,
             perf_counter() - started,
         ),
-        halo=halo,
     )
 
 
-def _set_halo_apart(
-    found: Consensus, n_rows: int, core: IntArray | None
-) -> tuple[Consensus, HaloLabels]:
-    """Return the consensus of the first ``n_rows`` rows, and the clusters of the other rows."""
-    label_of = np.full(
-        found.n_clusters, -1, dtype=np.int32 if found.n_clusters < 2**31 else np.int64
-    )
-    present = np.unique(to_host(found.labels[:n_rows]))  # sorted, so that noise stays last
-    label_of[present] = np.arange(len(present))
-    first_noise = found.n_clusters - found.n_noise
-    own = replace(
-        found,
-        labels=look_up(label_of, found.labels[:n_rows]),
-        n_clusters=len(present),
-        n_noise=int((present >= first_noise).sum()),
-    )
-    of_halo = label_of[to_host(found.labels[n_rows:])]
-    is_linked = of_halo >= 0
-    if core is not None:
-        is_core = np.zeros(found.labels.shape[0], dtype=bool)
-        is_core[core] = True
-        is_linked &= is_core[n_rows:]
-    rows = np.flatnonzero(is_linked)
-    return own, HaloLabels(rows, of_halo[rows], is_core=core is not None)
+def _find_centres(
+    points: Any,
+    mass: Any,
+    found: Consensus,
+    contraction: Contraction,
+    rng: np.random.Generator,
+) -> Centres:
+    """Return medoids and means of clusters: in one pass, if the base method is compiled."""
+    of_clusters = found.labels, found.n_clusters
+    centres = None
+    if contraction.find_centres is not None:
+        centres = contraction.find_centres(points, *of_clusters, mass)
+    if centres is not None and centres.medoids is not None:
+        return centres
+    medoids = contraction.choose_medoids(points, *of_clusters, mass, rng)
+    if centres is not None:
+        return replace(centres, medoids=medoids)
+    means = None
+    if contraction.keeps_means:
+        means = cluster_means(points, *of_clusters, mass)
+    return Centres(medoids, means, count_by_label(*of_clusters), first_rows(*of_clusters))
 
 
 def _contracted_mass(

@@ -19,7 +19,6 @@ from cohirf.algorithm.consensus import (
     Consensus,
     FoldedViews,
     Stability,
-    divide_consensus,
     fold_views,
     mean_agreement,
     measure_stability,
@@ -27,14 +26,14 @@ from cohirf.algorithm.consensus import (
 )
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.error_contexts import warning_once_a_fit
-from cohirf.rows.arrays import is_here, join_rows, namespace, put_beside
+from cohirf.rows.arrays import is_here, namespace, put_beside
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import ArrayRows, Engine
 
 
 @dataclass(frozen=True)
 class View:
-    """A base method, and the features that it clusters: given columns, or so many random ones."""
+    """A base method, and the features that it clusters: given columns or random ones."""
 
     method: BaseMethod
     n_features: int
@@ -101,24 +100,19 @@ def get_clusters(
     X: Any,
     sample_weight: Any,
     views: Views,
-    consensus: Callable[[Codes], Consensus],
+    agree: Callable[[Codes], Consensus],
     place: tuple[int, int],
     engine: Engine,
-    companions: Any = None,
-    apart: IntArray | None = None,
+    seen: Any = None,
 ) -> ViewConsensus:
-    """Cluster the rows of ``X`` on every view, and return the ``consensus`` of the labels.
+    """Cluster the rows of ``X`` on every view, and return their consensus by ``agree``.
 
-    ``place`` is (level, batch). The base method clusters the rows of ``X`` together with
-    ``companions``, which are other rows of the data; their labels are not used. Rows with different
-    numbers in ``apart`` are in different clusters of the consensus.
+    ``place`` is (level, batch). The base method may see more rows: ``seen`` has those of ``X``,
+    followed by others, whose labels are not used.
     """
     started = perf_counter()
     n_rows = X.shape[0]
-    if companions is None or views.method.finds_no_fewer_than(n_rows):
-        shown = X
-    else:
-        shown = join_rows([X, companions])
+    shown = X if seen is None else seen
     memory = None
     if (
         engine.is_serial
@@ -153,9 +147,7 @@ def get_clusters(
     if n_runs < views.n_views:
         codes = codes.repeated(views.n_views)
     agreement = mean_agreement(codes)
-    found = strict_consensus(codes) if codes.are_equal else consensus(codes)
-    if apart is not None:
-        found = divide_consensus(found, apart)
+    found = agree(codes)
     stability = measure_stability(codes, found)
     consensus_seconds = perf_counter() - started - waited
     return ViewConsensus(
@@ -164,17 +156,15 @@ def get_clusters(
 
 
 def agree_on(
-    labels: Any, sample_weight: Any, n_views: int, apart: IntArray | None = None
+    labels: Any,
+    sample_weight: Any,
+    n_views: int,
+    agree: Callable[[Codes], Consensus] = strict_consensus,
 ) -> ViewConsensus:
-    """Return the consensus of views that all have the same, known labels.
-
-    See :func:`get_clusters` for ``apart``.
-    """
+    """Return the consensus of views that all have the same, known labels."""
     started = perf_counter()
     codes = fold_views([labels], labels.shape[0], sample_weight).repeated(n_views)
-    found = strict_consensus(codes)
-    if apart is not None:
-        found = divide_consensus(found, apart)
+    found = agree(codes)
     return ViewConsensus(
         found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started
     )

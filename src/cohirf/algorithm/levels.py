@@ -27,9 +27,10 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.parents import Fusions, Recorded
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import (
+    PAPER,
     ContractedRun,
-    Links,
     RunTask,
+    Steps,
     Survivors,
     contract_run,
     gather_survivors,
@@ -43,9 +44,6 @@ from cohirf.rows.storage import Engine, Rows, SerialEngine, SomeRows, Storage
 RELEASE_ROWS = 2**22
 
 
-DrawCompanions = Callable[[IntArray, tuple[int, int]], Any]  # from medoids, and level and batch
-
-
 @dataclass(frozen=True)
 class Resources:
     """Where runs and views are computed (engines), and where arrays that grow with the data are
@@ -55,9 +53,6 @@ class Resources:
     run_engine: Engine = field(default_factory=SerialEngine)
     view_engine: Engine = field(default_factory=SerialEngine)
     storage: Storage = field(default_factory=Storage)
-    draw_companions: DrawCompanions | None = (
-        None  # rows shown with the medoids to base methods without sample weights
-    )
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class LevelRecord:
         views and batches.
     kind : {"all", "random", "local", "exact", "spanning", "fused"}
         Which rows were clustered together: all active rows; "random" rows, or blocks of consecutive
-        rows; neighbouring rows with a halo ("local"). If local batches have all rows that their
+        rows; neighbouring rows ("local"). If local batches have all rows that their
         labels depend on, they are "exact": the clusters are those of the base method on all rows,
         except that a border row that is near to two clusters may be in either of them, and up to
         ties at exactly the radius of a metric on the sphere. "spanning" means HDBSCAN in local
@@ -162,12 +157,7 @@ class ActiveRows:
     batches: Batches | None = (
         None  # the batches, if they follow from the values of the rows; otherwise they are drawn
     )
-    # The label of each active row, if the base method need not be called for it; negative for noise
-    labels: IntArray | None = None
-    label_seconds: float = 0.0  # the time that it took to find these labels
-    apart: IntArray | None = (
-        None  # a number for each active row: rows with different ones do not fuse
-    )
+    steps: Steps = PAPER  # how each batch is contracted
 
     @property
     def n_rows(self) -> int:
@@ -244,6 +234,10 @@ class FitState:
         """
         return self.idle_levels > 1
 
+    def with_steps(self, steps: Steps) -> FitState:
+        """Return the state with other steps for the levels that follow."""
+        return replace(self, active=replace(self.active, steps=steps))
+
     def after(self, survivors: Survivors, kind: str | None = None) -> FitState:
         """Return the state after another level."""
         n_active = self.n_active
@@ -287,18 +281,18 @@ def contract_level(
     contraction: Contraction,
     resources: Resources,
     fusions: Recorded | None,
-    links: list[Links] | None = None,
+    watch: Callable[[ContractedRun], None] | None = None,
 ) -> Survivors:
     """Contract each batch of active rows to its medoids, and record the fusions, unless they are
     kept elsewhere.
 
-    What batches with halos have in common is added to ``links``.
+    ``watch`` is called with each run.
     """
     batches, cuts = split_level(active, level, contraction)
     tasks = make_tasks(active, level, batches, cuts, resources, fusions)
     # closed, so that an error here ends what is still running elsewhere
     with closing(run_tasks(tasks, len(cuts), contraction, resources)) as outcomes:
-        survivors = record_runs(outcomes, fusions, resources.storage, links)
+        survivors = record_runs(outcomes, fusions, resources.storage, watch)
         return gather_survivors(
             chain(_hold_aside(active, batches, contraction), survivors), resources.storage
         )
@@ -332,7 +326,6 @@ def make_tasks(
     """
     engine = resources.run_engine
     storage = resources.storage
-    draw = resources.draw_companions
     values = engine.share(active.values)
     can_write = engine.writes_here and (engine.is_serial or storage.is_shared)
 
@@ -345,13 +338,8 @@ def make_tasks(
             mass=None if active.mass is None else active.mass[run.rows],
             carry_values=active.in_order,
             fusions=fusions if can_write else None,
-            companions=None if draw is None or level == 1 else of_run.each_batch(draw, level),
             n_batches=batches.n_batches,
-            halo_mass=None
-            if active.mass is None or run.halos is None
-            else [active.mass[halo] for halo in run.halos],
-            labels=None if active.labels is None else active.labels[run.rows],
-            apart=None if active.apart is None else active.apart[run.rows],
+            steps=active.steps.of_run(run, of_run, level),
         )
 
     return map(make_task, batches.runs(cuts))
@@ -385,9 +373,9 @@ def record_runs(
     outcomes: Iterable[tuple[RunTask, ContractedRun]],
     fusions: Recorded | None,
     storage: Storage,
-    links: list[Links] | None = None,
+    watch: Callable[[ContractedRun], None] | None = None,
 ) -> Iterator[Survivors]:
-    """Record fusions that have not been recorded where they were found, and links.
+    """Record fusions that have not been recorded where they were found.
 
     Yield the survivors of each run.
     """
@@ -395,8 +383,8 @@ def record_runs(
     for task, outcome in outcomes:
         if fusions is not None and outcome.survivor_of is not None:
             outcome.record(task, fusions)
-        if links is not None and outcome.links is not None:
-            links.append(outcome.links)
+        if watch is not None:
+            watch(outcome)
         rows_held += task.run.length
         if rows_held > RELEASE_ROWS:
             storage.release()

@@ -38,7 +38,7 @@ def root_entropy(random_state: Any) -> Entropy:
     return tuple(int(word) for word in words)
 
 
-def draw_lots(numbers: NDArray[np.integer[Any]], entropy: Entropy) -> NDArray[np.float64]:
+def draw_keys(numbers: NDArray[np.integer[Any]], entropy: Entropy) -> NDArray[np.float64]:
     """Return a random number in [0, 1) for each of the given numbers, which depends on it and the
     entropy alone.
     """

@@ -51,6 +51,33 @@ from cohirf.rows.storage import (
 )
 
 
+class Steps:
+    """How the batches of a level are contracted: by the steps of the paper.
+
+    Subclasses contract them in other ways, and have what these need of each row.
+    """
+
+    def of_run(self, run: Run, indexed: Run, level: int) -> Steps:
+        """Return the steps of a run, with what belongs to its rows.
+
+        ``run`` has the positions of its rows among the active ones, and ``indexed`` their indices.
+        """
+        return self
+
+    def contract(
+        self, batch: BatchOfRun, contraction: Contraction, engine: Engine
+    ) -> ContractedBatch:
+        """Contract a batch; ``engine`` runs its views."""
+        return contract_batch(batch.X, batch.mass, contraction, batch.place, engine)
+
+    def finish(self, run: ContractedRun, batches: Sequence[ContractedBatch]) -> ContractedRun:
+        """Return a run, after all of its batches were contracted."""
+        return run
+
+
+PAPER = Steps()
+
+
 @dataclass(frozen=True)
 class RunTask:
     """A run to contract."""
@@ -66,17 +93,8 @@ class RunTask:
     # again
     carry_values: bool = False
     fusions: Recorded | None = None  # where to record the fusions; None to return them
-    # For each batch, values of other rows that the base method sees beside its rows, or None
-    companions: Sequence[Any] | None = None
     n_batches: int = 1  # number of batches of the level
-    # For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no
-    # halos
-    halo_mass: Sequence[Mass] | None = None
-    # The label of each row of the run, by offset, if the base method need not be called for it
-    labels: IntArray | None = None
-    apart: IntArray | None = (
-        None  # a number for each row of the run, by offset: rows with different ones do not fuse
-    )
+    steps: Steps = PAPER  # how each batch is contracted
 
     @property
     def rows_in(self) -> int:
@@ -94,10 +112,8 @@ class RunTask:
         return self.values is None
 
     def rows_needed(self) -> IntArray:
-        """Return the sorted indices of all rows of the run, halos included."""
-        return np.unique(
-            np.concatenate([self.run.index(np.arange(self.run.length)), *(self.run.halos or ())])
-        )
+        """Return the sorted indices of all rows that are read to contract the run."""
+        return self.run.indices_read()
 
     def with_values(self, values: Rows | RunRows | None) -> RunTask:
         """Return the task with other values."""
@@ -112,6 +128,30 @@ class RunTask:
         return type(self), tuple(
             values if part.name == "values" else getattr(self, part.name) for part in fields(self)
         )
+
+
+@dataclass(frozen=True)
+class BatchOfRun:
+    """A batch of a run, with its rows where they are contracted."""
+
+    task: RunTask
+    number: int  # among the batches of the run
+    offsets: Offsets  # of the rows that are contracted
+    X: Any  # their values
+    mass: Any  # mass of each; None if each has mass 1
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def place(self) -> Place:
+        """Level and number of the batch, which seed it."""
+        return self.task.level, self.task.run.first_batch + self.number
+
+    def offsets_at(self, positions: IntArray) -> IntArray:
+        """Return the offsets in the run of the rows at the given positions."""
+        return _at(self.offsets, positions)
 
 
 @dataclass(frozen=True)
@@ -165,30 +205,6 @@ class Survivors:
 
 
 @dataclass(frozen=True)
-class Links:
-    """Rows that two batches have in common: each is at home in one, and in a cluster of another
-    whose halo it is in.
-    """
-
-    rows: Annotated[IntArray, ranges.numbers(ranges.ANY, below="n_rows")]  # index of each such row
-    # index of the survivor of the cluster that the row is in as a row of the halo
-    survivors: Annotated[IntArray, ranges.numbers("rows", below="n_rows")]
-    # whether all of these are core rows of a method such as DBSCAN, which belong to one cluster
-    # only
-    by_core: bool
-
-    @classmethod
-    def join(cls, parts: Iterable[Links]) -> Links:
-        """Concatenate links."""
-        parts = list(parts)
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.survivors for part in parts]),
-            all(part.by_core for part in parts),
-        )
-
-
-@dataclass(frozen=True)
 class ContractedRun:
     """The result of a run."""
 
@@ -200,7 +216,6 @@ class ContractedRun:
     ] = None
     # Stability of each row, NaN if it was held aside; None if ``survivor_of`` is
     stability: Annotated[Any, ranges.OPTIONAL, ranges.shares("survivor_of")] = None
-    links: Links | None = None  # rows of halos, if the batches have halos
 
     def __sizeof__(self) -> int:
         """Return its bytes, by which Dask decides what stays in memory."""
@@ -237,7 +252,7 @@ class ContractedRun:
         """Record the fusions of the run, and return its survivors alone."""
         fusions.record(task.run.rows, look_up(self.survivors.rows, self.survivor_of), task.level)
         fusions.stability[task.run.rows] = to_host(self.stability)
-        return ContractedRun(self.survivors, links=self.links)
+        return replace(self, survivor_of=None, stability=None)
 
 
 def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
@@ -248,7 +263,7 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
     stability = list[Any]()
     stays = not isinstance(contraction.device, str)
     parts: list[Survivors] = []
-    links: list[Links] = []
+    batches: list[ContractedBatch] = []
     n_before = 0
     with (
         nullcontext()
@@ -259,27 +274,10 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
             read, X_held = _read(task, contracted)
             X = read if contraction.device is None else put_on_device(read, contraction.device)
             # None also if each row has the mass 1: a base method is faster without weights
-            mass = _beside(X, task.mass if contraction.weighted else None, contracted)
-            shown = None if task.companions is None else put_beside(task.companions[number], X)
-            place = (task.level, run.first_batch + number)
-            halo = None if run.halos is None else run.halos[number]
-            apart = None if task.apart is None else _of(contracted, task.apart)
-            if halo is not None and len(halo):
-                assert task.values is not None  # whoever has the rows has put them in
-                assert not isinstance(task.values, RunRows)  # they have no halos
-                together = join_rows([X, put_beside(task.values.take(halo), X)])
-                if apart is not None:  # clusters are known: no row of the halo has to link any
-                    apart = np.append(apart, np.full(len(halo), apart.min() - 1))
-                heavy = _add_halo_mass(mass, task, number)
-                batch = contract_batch(
-                    together, heavy, contraction, place, engine, shown, len(halo), apart=apart
-                )
-                links.append(_find_links(task, batch, contracted, halo))
-            else:
-                labels = _beside(X, task.labels, contracted)
-                batch = contract_batch(
-                    X, mass, contraction, place, engine, shown, labels=labels, apart=apart
-                )
+            mass = beside(X, task.mass if contraction.weighted else None, contracted)
+            of_run = BatchOfRun(task, number, contracted, X, mass)
+            batch = task.steps.contract(of_run, contraction, engine)
+            batches.append(batch)
             order, rank = _rank(np.concatenate([_at(contracted, batch.medoids), held]))
             of_medoids, of_held = np.split(
                 (n_before + rank).astype(kind, copy=False), [len(batch.medoids)]
@@ -305,8 +303,8 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
         parts[0] if len(parts) == 1 else join_survivors(parts),
         survivor_of[0] if len(survivor_of) == 1 else join_rows(survivor_of),
         stability[0] if len(stability) == 1 else join_rows(stability),
-        Links.join(links) if links else None,
     )
+    found = task.steps.finish(found, batches)
     if task.fusions is not None:
         return found.record(task, task.fusions)
     if stays:
@@ -427,7 +425,7 @@ def _at(offsets: Offsets, positions: IntArray) -> IntArray:
     return at
 
 
-def _of(offsets: Offsets, vector: NDArray[Any]) -> NDArray[Any]:
+def entries_of(vector: NDArray[Any], offsets: Offsets) -> NDArray[Any]:
     """Return the entries of a vector at the given offsets."""
     of_batch = vector[offsets.start : offsets.stop]
     if not isinstance(offsets, slice):
@@ -435,29 +433,9 @@ def _of(offsets: Offsets, vector: NDArray[Any]) -> NDArray[Any]:
     return of_batch
 
 
-def _beside(X: Any, vector: NDArray[Any] | None, offsets: Offsets) -> Any:
+def beside(X: Any, vector: NDArray[Any] | None, offsets: Offsets) -> Any:
     """Return the entries of a vector at the given offsets, where the rows are; None for none."""
-    return None if vector is None else put_beside(_of(offsets, vector), X)
-
-
-def _add_halo_mass(mass: Any, task: RunTask, number: int) -> Any:
-    """Return the mass of the rows of a batch, followed by that of its halo."""
-    if mass is None or task.run.halos is None:
-        return mass
-    n_halo = len(task.run.halos[number])
-    if task.halo_mass is None:
-        of_halo = np.ones(n_halo)
-    else:
-        of_halo = task.halo_mass[number]
-    return join_rows([mass, put_beside(of_halo, mass)])
-
-
-def _find_links(
-    task: RunTask, batch: ContractedBatch, contracted: Offsets, halo: IntArray
-) -> Links:
-    assert batch.halo is not None
-    survivors = task.run.index(_at(contracted, batch.medoids))
-    return Links(halo[batch.halo.rows], survivors[batch.halo.labels], batch.halo.is_core)
+    return None if vector is None else put_beside(entries_of(vector, offsets), X)
 
 
 def _rank(keys: IntArray) -> tuple[IntArray, IntArray]:
@@ -489,7 +467,7 @@ def _survivors(
         mass_held = fetch_rows(task.mass, held)
     if task.mass is not None:
         of_clusters = sum_by_label(
-            batch.labels, put_beside(_of(contracted, task.mass), batch.labels), n_medoids
+            batch.labels, put_beside(entries_of(task.mass, contracted), batch.labels), n_medoids
         )
         weights = np.concatenate([of_clusters, mass_held])[order]
     stability = fetch_rows(batch.stability, batch.medoids)

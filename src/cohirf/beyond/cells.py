@@ -2,9 +2,9 @@
 part.
 
 The cells are the leaves of a binary tree. Each split halves the rows of its cell along one axis.
-The tree is built on a sample, and all rows are then dealt in blocks: each to its *home*, the cell
-that contains it, and to the *halo* of every cell that it is near to. A distance to a cell is never
-larger than the distance to a row in it, so a halo of a given width misses no row within that
+The tree is built on a sample, and all rows are then assigned in blocks: each to its *home*, the
+cell that contains it, and to the *halo* of every cell that it is near to. A distance to a cell is
+never larger than the distance to a row in it, so a halo of a given width misses no row within that
 distance of a row at home. With many features, the axes are principal axes of the sample: distances
 along a few of them are lower bounds, too.
 """
@@ -94,7 +94,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Dealt:
+class AssignedRows:
     """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and
     cells.
 
@@ -106,6 +106,11 @@ class Dealt:
     home: IntArray
     rows: IntArray
     cells: IntArray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays take."""
+        return self.home.nbytes + self.rows.nbytes + self.cells.nbytes
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,7 @@ class Cells:
     def build(
         cls,
         sample: Any,
-        lots: FloatArray,
+        keys: FloatArray,
         n_cells: int,
         *,
         overlap: float = 0.0,
@@ -130,14 +135,14 @@ class Cells:
         """Divide space into ``n_cells`` with about as many rows of the sample each.
 
         The halo of a cell has the rows within ``reach`` of it; for None, about ``overlap`` times as
-        many rows as are at home. ``lots`` has a random number for each row of the sample. If a cell
+        many rows as are at home. ``keys`` has a random number for each row of the sample. If a cell
         and its halo have more than ``most`` rows of it, ``NoRoomError`` is raised.
         """
         axes = Axes.of_sample(sample)
         points = axes.measure(sample)
         n_cells = min(n_cells, len(points))
         n_axes = points.shape[1]
-        builder = _Builder(np.c_[points, lots], n_cells, overlap, reach, most)
+        builder = _Builder(np.c_[points, keys], n_cells, overlap, reach, most)
         root = builder.split(
             np.arange(len(points)),
             np.empty(0, dtype=np.int64),
@@ -146,25 +151,25 @@ class Cells:
         )
         return cls(axes, root, builder.n_cells)
 
-    def deal(self, X: Any, lots: FloatArray, start: int = 0) -> Dealt:
-        """Deal a block of rows, which begins with row ``start``.
+    def assign(self, X: Any, keys: FloatArray, start: int = 0) -> AssignedRows:
+        """Assign a block of rows, which begins with row ``start``.
 
-        ``lots`` has a random number for each row, which decides where no axis divides the rows.
+        ``keys`` has a random number for each row, which decides where no axis divides the rows.
         """
         points = self.axes.measure(X)
         home = np.empty(len(points), dtype=np.int32)
         rows = []
         cells = []
-        for cell, at_home, near in self._descend(points, lots):
+        for cell, at_home, near in self._descend(points, keys):
             home[at_home] = cell
             rows.append(np.sort(near))
             cells.append(np.full(len(near), cell, dtype=np.int32))
-        return Dealt(
+        return AssignedRows(
             start, home, start + np.concatenate(rows, dtype=np.int64), np.concatenate(cells)
         )
 
     def _descend(
-        self, points: FloatArray, lots: FloatArray
+        self, points: FloatArray, keys: FloatArray
     ) -> Iterator[tuple[int, IntArray, IntArray]]:
         """Yield each cell with the rows at home in it, and the rows in its halo."""
         n_axes = points.shape[1]
@@ -176,9 +181,9 @@ class Cells:
                 yield node.cell, home, near
                 continue
             if node.axis == n_axes:
-                lot = lots[home]
-                is_left = lot < node.threshold
-                other = other_lots(lot)
+                key = keys[home]
+                is_left = key < node.threshold
+                other = other_keys(key)
                 near_left = other < node.shares[1]
                 near_right = other < node.shares[0]
             else:
@@ -198,13 +203,13 @@ class Cells:
                     stack.append((part, own, around))
 
 
-def other_lots(lots: FloatArray) -> FloatArray:
+def other_keys(keys: FloatArray) -> FloatArray:
     """Return random numbers that do not depend on the first digits of the given ones."""
-    return (lots * 2**20) % 1
+    return (keys * 2**20) % 1
 
 
 class _Builder:
-    """Builds the tree on the points of a sample, whose last column has the lots."""
+    """Builds the tree on the points of a sample, whose last column has the keys."""
 
     def __init__(
         self, points: FloatArray, n_cells: int, overlap: float, reach: float | None, most: float
@@ -224,7 +229,7 @@ class _Builder:
         n_cells: int,
     ) -> Split:
         """Return the tree of a region with the rows ``home``; rows around it are among ``near``."""
-        low, high, lots = bounds
+        low, high, keys = bounds
         region = Split(low, high, 0.0)
         n_axes = len(low)
         distance = region.distance(self._points[near, :n_axes])
@@ -240,7 +245,7 @@ class _Builder:
                 near = near[np.argpartition(distance, n_near)[:n_near]]
         else:
             near = near[distance <= self._reach**2]
-        axis, threshold = self._choose_split(home, n_cells, lots)
+        axis, threshold = self._choose_split(home, n_cells, keys)
         is_left = self._points[home, axis] < threshold
         n_left = _share_cells(n_cells, int(is_left.sum()), len(home))
         shares = (1.0, 1.0)
@@ -252,7 +257,7 @@ class _Builder:
                 min(1.0, n_most / max(1, is_left.sum())),
                 min(1.0, n_most / max(1, (~is_left).sum())),
             )
-        is_shared = other_lots(self._points[home, n_axes]) < np.where(is_left, *shares)
+        is_shared = other_keys(self._points[home, n_axes]) < np.where(is_left, *shares)
         parts = []
         for side, of_part, n_of_part in ((0, is_left, n_left), (1, ~is_left, n_cells - n_left)):
             around = np.concatenate([near, home[~of_part & is_shared]])
@@ -278,7 +283,7 @@ class _Builder:
         return float(np.sqrt(np.partition(distance, n_halo - 1)[n_halo - 1]))
 
     def _choose_split(
-        self, home: IntArray, n_cells: int, lots: tuple[float, float]
+        self, home: IntArray, n_cells: int, keys: tuple[float, float]
     ) -> tuple[int, float]:
         """Return the axis with most variance that divides the rows evenly, and where to divide
         it.
@@ -299,7 +304,7 @@ class _Builder:
                 if 0 < place < n_rows and self._is_even(place, n_rows, n_cells):
                     between = float((values[place - 1] + values[place]) / 2)
                     return axis, between if between > values[place - 1] else float(values[place])
-        return n_axes, lots[0] + share * (lots[1] - lots[0])
+        return n_axes, keys[0] + share * (keys[1] - keys[0])
 
     def _is_even(self, n_left: int, n_rows: int, n_cells: int) -> bool:
         """Return whether no cell is too large if so many of the rows are on the left side of a
@@ -326,10 +331,10 @@ def _cut_cell(
     side: int,
 ) -> tuple[FloatArray, FloatArray, tuple[float, float]]:
     """Return the bounds of one side of a split."""
-    low, high, lots = bounds
+    low, high, keys = bounds
     if axis == len(low):
-        return low, high, (lots[0], threshold) if side == 0 else (threshold, lots[1])
+        return low, high, (keys[0], threshold) if side == 0 else (threshold, keys[1])
     low = low.copy()
     high = high.copy()
     (high if side == 0 else low)[axis] = threshold
-    return low, high, lots
+    return low, high, keys

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from cohirf.algorithm.batches import LocalBatches, Run, cut_into_runs
+from cohirf.algorithm.batches import cut_into_runs
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.runs import RunTask
+from cohirf.beyond.local_batches import LocalBatches, LocalRun
 from cohirf.clusterers.grid_dbscan import DensityClusters, call_dbscan, find_density_clusters
 from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks
@@ -64,7 +65,7 @@ class DensityLabels:
         return parts.join()
 
 
-def _masses(active: ActiveRows, run: Run) -> list[NDArray[np.float64]] | None:
+def _masses(active: ActiveRows, run: LocalRun) -> list[NDArray[np.float64]] | None:
     """Return the mass of the rows of each batch of a run, those of its halo included."""
     mass = active.mass
     if mass is None:
@@ -133,12 +134,13 @@ class PartsOfRun(FoundInRun):
 
 
 def cluster_batches(
-    task: RunTask, run: Run, masses: list[NDArray[np.float64]] | None, settings: DensityLabels
+    task: RunTask, run: LocalRun, masses: list[NDArray[np.float64]] | None, settings: DensityLabels
 ) -> PartsOfRun:
     """Return the clusters of the batches of a task.
 
     There its rows have the numbers that they have in ``run``.
     """
+    assert isinstance(task.run, LocalRun)
     assert task.values is not None
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     if settings.has_kernels:

@@ -14,6 +14,8 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
+__all__ = ["NAMES", "make_base_method", "read_parameter"]
+
 NAMES: dict[str, tuple[str, str]] = {
     "affinity-propagation": ("sklearn.cluster", "AffinityPropagation"),
     "agglomerative": ("sklearn.cluster", "AgglomerativeClustering"),

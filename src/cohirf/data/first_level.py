@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from cohirf.algorithm.batches import Batches, LocalBatches, Run
+from cohirf.algorithm.batches import Batches, Run
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level, split_level
 from cohirf.algorithm.parents import Recorded
-from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run
-from cohirf.beyond.local_batches import Locality, make_local_batches
+from cohirf.algorithm.runs import PAPER, ContractedRun, RunTask, Steps, Survivors, contract_run
+from cohirf.beyond.batch_steps import KnownLabels, LinkedRun, Links, WithHalos, WithinBorders
+from cohirf.beyond.local_batches import LocalBatches, Locality, make_local_batches
 from cohirf.engines import StreamingEngine, local_engine
 from cohirf.planning import Room
 from cohirf.rows.arrays import take_rows, to_host
@@ -282,8 +283,17 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
         left_out = all_others(n_rows, active.index)
     recorded.keep(left_out)
     links: list[Links] = []
-    leaves = contract_level(active, 1, contraction, resources, recorded, links)
-    leaves.batch_costs[0, 3] += active.label_seconds  # labels are the work of the base method
+
+    def note_links(run: ContractedRun) -> None:
+        if isinstance(run, LinkedRun) and run.links is not None:
+            links.append(run.links)
+
+    leaves = contract_level(active, 1, contraction, resources, recorded, note_links)
+    known = None
+    if isinstance(active.steps, KnownLabels):
+        known = active.steps.labels[active.find(leaves.rows)]
+        # labels are the work of the base method
+        leaves.batch_costs[0, 3] += active.steps.seconds
     if not active.in_order:  # random batches, and rows held aside that are in no batch
         recorded.parents[leaves.rows] = leaves.rows
         recorded.stability[leaves.rows] = leaves.stability
@@ -297,7 +307,7 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
         None if active.in_order else active.values,
         links=tuple(links),
         local=active.batches if isinstance(active.batches, LocalBatches) else None,
-        known=None if active.labels is None else active.labels[active.find(leaves.rows)],
+        known=known,
     )
 
 
@@ -309,7 +319,7 @@ def contract_together(
     """
     n_rows = active.values.n_rows if active.index is None else len(active.index)
     run = Run(np.array([0, n_rows]), np.arange(0), indices=active.index)
-    task = RunTask(run, 1, active.values, active.mass, labels=active.labels, apart=active.apart)
+    task = RunTask(run, 1, active.values, active.mass, steps=active.steps)
     (outcome,) = resources.run_engine.run(
         contract_run, [(task, contraction, resources.view_engine)], 1
     )
@@ -368,7 +378,12 @@ class Setup:
     # Labels the rows of local batches in one go, if the base method is not called on each
     label_batches: Callable[[ActiveRows, LocalBatches, Engine, Storage], IntArray] | None = None
     # A number for each row that takes part: rows with different ones do not fuse
-    apart: IntArray | None = None
+    sides: IntArray | None = None
+
+    @property
+    def steps(self) -> Steps:
+        """How batches are contracted, if they are not local."""
+        return PAPER if self.sides is None else WithinBorders(self.sides)
 
     def engine(self) -> Engine:
         """Return the engine of the first level on this machine.
@@ -387,9 +402,8 @@ class Setup:
     ) -> ActiveRows:
         """Return the active rows with local batches, which ``engine`` forms."""
         assert self.locality is not None
-        return replace(
-            active, batches=make_local_batches(active, self.locality, column_means, storage, engine)
-        )
+        batches = make_local_batches(active, self.locality, column_means, storage, engine)
+        return replace(active, batches=batches, steps=WithHalos(self.sides, active.mass))
 
     def label(self, active: ActiveRows, engine: Engine, storage: Storage) -> ActiveRows:
         """Return the active rows with their labels, if the base method is not called on each batch.
@@ -400,10 +414,8 @@ class Setup:
             return active
         started = perf_counter()
         labels = self.label_batches(active, active.batches, engine, storage)
-        batches = active.batches.without_halos()
-        return replace(
-            active, labels=labels, batches=batches, label_seconds=perf_counter() - started
-        )
+        steps = KnownLabels(self.sides, labels, perf_counter() - started)
+        return replace(active, steps=steps, batches=active.batches.without_halos())
 
 
 class DataWeights(Weights, Protocol):
@@ -478,7 +490,7 @@ class Data:
         n_rows = int(blocks.bounds[-1]) if mass is None else len(mass)
         stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
         active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
-        active = replace(active, batches=blocks, apart=setup.apart)
+        active = replace(active, batches=blocks, steps=setup.steps)
         return contract_rows(
             active, setup.contraction, setup.make_resources(setup.engine(), self.storage())
         )

@@ -85,7 +85,7 @@ class InMemory(Data):
         storage: Storage = ScratchStorage() if several and not engine.is_serial else Storage()
         values = engine.share(self.rows) if several else self.rows
         resources = setup.make_resources(engine, storage)
-        active = replace(active_rows(values, weights), apart=setup.apart)
+        active = replace(active_rows(values, weights), steps=setup.steps)
         if setup.locality is not None:
             active = setup.make_local(active, self.column_means, storage, engine)
             active = setup.label(active, resources.run_engine, Storage())

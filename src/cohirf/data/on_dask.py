@@ -4,7 +4,7 @@ rows stays there.
 The data is rechunked so that each run of batches is one chunk, and the contraction of a run is one
 task. Only the survivors of each run are sent to the client. After the fit, the results of each row
 are looked up on its worker, in a small table with one entry per leaf. Local batches are shuffled:
-workers deal their rows to cells, and each task gathers the rows of its batches from all chunks.
+workers assign their rows to cells, and each task gathers the rows of its batches from all chunks.
 What belongs to the rows is then on the client's disk.
 
 Some Dask arrays in this file hold one Python object per chunk (such as a contracted run) instead of
@@ -229,7 +229,7 @@ class OnDask(Data):
         rows = LazyDaskSource(kept)
         resources = setup.make_resources(DaskEngine(client, kept), ScratchStorage())
         active = active_rows(rows, None if mass is None else ArrayWeights(mass), in_order=True)
-        active = replace(active, batches=blocks, apart=setup.apart)
+        active = replace(active, batches=blocks, steps=setup.steps)
         return contract_rows(active, setup.contraction, resources)
 
     def _contract_here(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
@@ -239,7 +239,7 @@ class OnDask(Data):
         )
 
     def _contract_local_batches(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
-        """Contract local batches: workers deal rows to cells, and gather the rows of each batch
+        """Contract local batches: workers assign rows to cells, and gather the rows of each batch
         from the chunks.
 
         Without a cluster, the chunks are read in this process.

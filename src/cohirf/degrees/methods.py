@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,16 +18,14 @@ from cohirf.fitting.settings import Settings
 from cohirf.optional import is_installed
 from cohirf.rows.arrays import is_on_device, to_host
 from cohirf.spanning.settings import settings_of
+from cohirf.summary.fitted import FittedModel
 from cohirf.summary.state import FittedState
 
 MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 
 
-class DegreesMixin:
+class DegreesMixin(FittedModel):
     """Adds the methods that rate rows to an estimator."""
-
-    if TYPE_CHECKING:  # of CoHiRF
-        _state: FittedState
 
     def membership(self, X: Any) -> Any:
         """Return how probable it is that each row belongs to each cluster.
@@ -220,7 +218,7 @@ def density_of(settings: Settings, state: FittedState) -> Any:
 
     Models with random batches, and those that end with the levels, predict as the paper's do.
     """
-    if settings.base is None or settings.is_local is False or not settings.goal.is_found:
+    if settings.base is None or settings.is_local is False or not settings.family.is_found:
         return None
     spanning = settings_of(settings.base.prototype)
     if spanning is None or not is_installed("numba"):

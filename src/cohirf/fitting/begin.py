@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -15,20 +15,15 @@ from cohirf import progress
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.randomness import Entropy
+from cohirf.beyond.local_batches import grown_batch_size
 from cohirf.beyond.reach import count_neighbours, lists_neighbours
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights
 from cohirf.error_contexts import warn_caller
-from cohirf.fitting.locality import (
-    are_local,
-    choose_density,
-    choose_overlap,
-    choose_settings,
-    count_dense,
-    count_spanned,
-)
-from cohirf.fitting.settings import Settings, Settled, make_contraction
+from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.locality import OVERLAP, LocalRows, LocalSize
+from cohirf.fitting.settings import Settings, Settled
 from cohirf.optional import is_installed
 from cohirf.planning import (
     Neighbourhood,
@@ -112,25 +107,30 @@ def measure_batches(
     room = data.room(read_memory_limit(settings.batch_size), settings.n_jobs)
     options = dict[str, Any]()
     must_fit = settings.batch_size != "auto"
-    density = None
+    size = LocalSize()
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
-    if are_local(settings, contraction.views.method.prototype):
-        spanned = choose_settings(data, n_rows, contraction)
-        if spanned is not None:  # the base method is not called
-            return Settled(
-                entropy, min(n_rows, count_spanned(data, spanned, room if must_fit else None))
-            )
-        density = choose_density(data, contraction, weights)
-        if density is not None and density.has_kernels:
-            return Settled(entropy, count_dense(data, room.memory_limit, must_fit=must_fit))
+    if settings.are_local(contraction.views.method.prototype):
+        rows = LocalRows(data, n_rows, contraction, weights, settings.n_jobs)
+        size = settings.family.size_local(rows, room, must_fit=must_fit)
+        if size.is_known:
+            return Settled(entropy, size.n_rows)
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
-        options = {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
+        options = {"overlap": OVERLAP, "n_readable": neighbourhood.n_rows}
+        if size.may_grow and must_fit:
+            options["grow"] = partial(_grow_batches, settings, rows)
     plan = plan_batches(read_sample, n_rows, contraction, room, **options)
     if settings.verbose:
-        may_grow = density is not None and plan.n_batches > 1
+        may_grow = size.may_grow and plan.n_batches > 1
         progress.say(plan.describe_growing() if may_grow else plan.describe())
     return Settled(entropy, plan.batch_size)
+
+
+def _grow_batches(settings: Settings, rows: LocalRows, batch_size: int) -> int:
+    """Return the size to which local batches of a size will grow."""
+    rows = replace(rows, contraction=replace(rows.contraction, batch_size=batch_size))
+    locality = settings.family.plan_local(rows).locality
+    return grown_batch_size(rows.data.rows, locality, rows.data.column_means)
 
 
 def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -> None:
@@ -151,7 +151,7 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     if sparse.issparse(sample):
         return
     batch_rows = min(n_rows, contraction.batch_size or n_rows)
-    seen = n_rows if are_local(settings, method.prototype) else batch_rows
+    seen = n_rows if settings.are_local(method.prototype) else batch_rows
     found = count_neighbours(method.prototype, fill_missing(sample, data.column_means), seen)
     if found is None:
         return

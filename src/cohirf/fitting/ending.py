@@ -27,8 +27,9 @@ from cohirf.beyond.merge_tree import (
 )
 from cohirf.choice import Choice, count_crumbs
 from cohirf.data.first_level import FirstLevel
+from cohirf.fitting.families import LINKED_PER_CLUSTER
 from cohirf.fitting.merging import SampleOfFit
-from cohirf.fitting.settings import LINKED_PER_CLUSTER, Settings
+from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.later import Later
@@ -239,7 +240,7 @@ def smallest_size(settings: Settings, leaves: Survivors) -> float:
     total = float(leaves.total_mass.sum())
     n_rows = int(leaves.sizes.sum())
     smallest = settings.smallest_wanted(total)
-    if settings.goal.is_chosen:
+    if settings.family.is_chosen:
         return max(smallest, count_crumbs(n_rows) * total / n_rows)
     return smallest
 

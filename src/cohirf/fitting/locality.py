@@ -1,8 +1,13 @@
-"""Whether the batches of a fit are local, and how wide their halos should be."""
+"""Local batches of a fit: whether it has them, how wide their halos are, and what labels them.
+
+Methods that find the number of clusters go by the density of the data, which neighbouring rows
+have and random ones have not. ``families.py`` has what differs for DBSCAN and HDBSCAN.
+"""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,28 +15,30 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
+from cohirf.beyond.fuse_batches import find_parts, number_parts
 from cohirf.beyond.local_batches import LARGEST_BATCH, Locality
-from cohirf.beyond.reach import REACH_MARGIN, can_be_local, find_reach
+from cohirf.beyond.reach import REACH_MARGIN, can_be_local, find_reach, links_every_row
 from cohirf.clusterers.density_labels import DensityLabels
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
 from cohirf.data import Data
+from cohirf.data.first_level import FirstLevel
 from cohirf.data.on_dask import OnDask
-from cohirf.fitting.settings import Settings
 from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import format_bytes, resident_bytes
 from cohirf.planning.plan import Room
 from cohirf.rows.arrays import is_here
+from cohirf.rows.grouping import IntArray
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
 from cohirf.spanning.settings import SpanningSettings, find_obstacle, settings_of
 from cohirf.spanning.spanning_labels import LONGEST_LIST, SpanningLabels, may_miss_neighbours
+from cohirf.wording import setting
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree
-# of all rows leave it. So its batches have at least so many rows. With many features, the time for
-# a row grows with the batch, and neighbours that batches miss are found afterwards: batches are so
-# many times smaller.
+# of all rows leave it. So its batches have at least this many rows. With many features, the time
+# for a row grows with the batch, and neighbours that batches miss are found afterwards: batches are
+# this many times smaller.
 SPANNED_ROWS = 2**17
 SMALLER_LISTED = 16
 SPANNED_BYTES = 350  # of a row of a batch, beside its values and its neighbours
@@ -45,7 +52,7 @@ LISTED_KEPT = (240, 640)
 OVERLAP = 1.0
 SPANNED_OVERLAP = 0.5
 # Kernels of DBSCAN take about 150 bytes per row, and no longer for each row of a larger batch. So
-# its batches have at least so many rows.
+# its batches have at least this many rows.
 DENSITY_ROWS = 2**17
 DENSITY_BYTES = 150
 # measured, while they are compiled
@@ -55,45 +62,127 @@ SPARSE_FEATURES = 256  # sparse rows with more features are not made dense for s
 MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bit integers
 
 
-def choose_locality(
-    settings: Settings, data: Data, n_rows: int, contraction: Contraction, weights: Any = None
-) -> tuple[Locality | None, SpanningLabels | DensityLabels | None]:
-    """Return how the local batches of a fit are made, and what labels them if the base method does
-    not.
+@dataclass(frozen=True)
+class LocalRows:
+    """The rows that the local batches of a fit are made of, and how these are contracted."""
 
-    The first is None if batches are random, or if there is only one.
-    """
-    views = contraction.views
-    batch_size = contraction.batch_size
-    if (
-        batch_size is None
-        or count_batches(n_rows, batch_size) == 1
-        or not are_local(settings, views.method.prototype)
-    ):
-        return None, None
-    if isinstance(views.method.prototype, Pipeline):
+    data: Data
+    n_rows: int  # number of rows that take part
+    contraction: Contraction
+    weights: Any = None  # sample weights
+    n_jobs: int | None = None
+
+    @property
+    def method(self) -> Any:
+        """The base method."""
+        return self.contraction.views.method.prototype
+
+    @property
+    def name(self) -> str:
+        """Name of the base method in messages."""
+        return self.contraction.views.method.name
+
+    @property
+    def sees_everything(self) -> bool:
+        """Whether the base method clusters each batch once, with all features."""
+        views = self.contraction.views
+        n_features = self.data.n_features
+        return views.n_features == n_features and views.n_runs(n_features) == 1
+
+    @property
+    def are_dense(self) -> bool:
+        """Whether a batch of the rows has room in memory as an array.
+
+        Sparse rows of very many features might have none.
+        """
+        if self.data.n_features <= SPARSE_FEATURES:
+            return True
+        return not sparse.issparse(self.data.take(np.arange(1)))
+
+
+@dataclass(frozen=True)
+class LocalSize:
+    """What is known of the size of local batches before any is measured."""
+
+    is_known: bool = False  # whether none is measured, because the base method is not called
+    n_rows: int | None = None  # the size, if it is known; None for one batch
+    may_grow: bool = False  # whether batches become larger until their halos have room
+
+
+@dataclass(frozen=True)
+class LocalPlan:
+    """How the local batches of a fit are made, labelled, and put together."""
+
+    locality: Locality
+    method: Any  # the base method
+    # Labels the rows of all batches in one go; None if the base method is called on each
+    label_batches: DensityLabels | SpanningLabels | None = None
+    labelled_kind: str = "exact"  # the kind of a level that was labelled in one go
+
+    def kind_of(self, first_level: FirstLevel) -> str:
+        """Return the kind of a first level, as in its record."""
+        local = first_level.local
+        if first_level.known is not None:
+            return self.labelled_kind
+        assert local is not None  # batches are local
+        if local.n_batches == 1:
+            return "all"
+        if local.is_exact and (self._one_link_is_enough(first_level) or len(local.halo) == 0):
+            return "exact"
+        return "local"
+
+    def find_parts(self, first_level: FirstLevel, taking_part: IntArray | None) -> IntArray | None:
+        """Return a number for each leaf, the same for parts of one cluster.
+
+        None if batches have nothing in common. ``taking_part`` are the rows of positive weight, or
+        None for all.
+        """
+        links = first_level.links
+        local = first_level.local
+        leaves = first_level.leaves
+        if first_level.known is not None:
+            return number_parts(first_level.known)
+        if not links or local is None:
+            return None
+        batch = None
+        if not self._one_link_is_enough(first_level):
+            batch = local.find_batches(
+                leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
+            )
+        return find_parts(links, first_level.part.leaf_of, leaves, batch)
+
+    def _one_link_is_enough(self, first_level: FirstLevel) -> bool:
+        """Return whether a single row in common makes clusters of two batches one.
+
+        A core row of DBSCAN in a batch is a core row of the data, and all rows of a single linkage
+        are.
+        """
+        links = first_level.links
+        are_core = len(links) > 0 and all(part.by_core for part in links)
+        return are_core or links_every_row(self.method)
+
+
+def refuse_pipeline(method: Any) -> None:
+    """Raise for a pipeline in local batches."""
+    if isinstance(method, Pipeline):
         raise ValueError(  # noqa: TRY004 - not a wrong type, but a wrong combination
             'batches="local" cannot be combined with a pipeline: its first steps would treat each '
             "batch differently. "
             'Transform X before the fit, or use batches="random".'
         )
-    method = views.method.prototype
-    density = choose_density(data, contraction, weights)
-    if density is not None:
-        if density.has_kernels:
-            size = max(batch_size, DENSITY_ROWS)
-        else:
-            size = batch_size
-        grown = Locality(
-            size, OVERLAP, density.reach, views.entropy, grows=True, embed=density.space.embed
-        )
-        return grown, density
-    spanned = choose_settings(data, n_rows, contraction)
-    if spanned is not None:
-        batch_size = max(batch_size, count_spanned(data, spanned))
-    elif not can_be_local(method, data.n_features):
+
+
+def plan_by_reach(rows: LocalRows) -> LocalPlan:
+    """Return the plan of a base method that is called on each batch.
+
+    Halos follow from its radius, or have as many rows as their cells.
+    """
+    method = rows.method
+    batch_size = rows.contraction.batch_size
+    assert batch_size is not None  # there are several batches
+    if not can_be_local(method, rows.data.n_features):
         raise ValueError(
-            f"{views.method.name} with metric={method.metric!r} cannot be divided into local "
+            f"{rows.name} with metric={method.metric!r} cannot be divided into local "
             "batches, which would cut clusters where they meet: set batch_size=None, which "
             "contracts all rows together, or choose "
             'batches="random". Local batches can have metric="euclidean"; with a radius, such as '
@@ -101,43 +190,34 @@ def choose_locality(
             '"manhattan", "chebyshev" or "minkowski"; and with DBSCAN or HDBSCAN and all '
             'features, "haversine" or "cosine".'
         )
-    elif _sees_everything(data, contraction) and (obstacle := find_obstacle(method)) is not None:
-        raise ValueError(
-            f"{views.method.name} with {obstacle} cannot be divided into local batches: its "
-            "spanning tree over several batches is not computed for this. Leave "
-            f"{obstacle.partition('=')[0]} at its default; or set batch_size=None, which runs "
-            f"{views.method.name} on all rows together; or choose "
-            'batches="random".'
-        )
-    if _sees_everything(data, contraction):
-        reach = find_reach(method, data.n_features)
+    if rows.sees_everything:
+        reach = find_reach(method, rows.data.n_features)
     else:
         reach = None
-    space = contraction.space
-    found = Locality(batch_size, choose_overlap(spanned), reach, views.entropy, embed=space.embed)
-    if spanned is None:
-        return found, None
-    has_gaps = data.column_means is not None
-    return found, SpanningLabels(spanned, found, has_gaps, data.n_features, settings.n_jobs, space)
+    locality = _make_locality(rows, batch_size, OVERLAP, reach)
+    return LocalPlan(locality, method)
 
 
-def are_local(settings: Settings, method: Any) -> bool:
-    """Return whether the batches of a fit are local, if there are several.
-
-    ``method`` is its base method.
-    """
-    if settings.is_local is None:
-        return finds_number_itself(method)
-    return settings.is_local
+def _make_locality(
+    rows: LocalRows, batch_size: int, overlap: float, reach: float | None
+) -> Locality:
+    views = rows.contraction.views
+    embed = rows.contraction.space.embed
+    return Locality(batch_size, overlap, reach, views.entropy, embed=embed)
 
 
-def choose_density(data: Data, contraction: Contraction, weights: Any) -> DensityLabels | None:
+# ---- DBSCAN
+
+
+def find_density(rows: LocalRows) -> DensityLabels | None:
     """Return the settings of DBSCAN if its labels in local batches are computed.
 
-    None for other base methods.
+    None if it is called on each batch.
     """
-    method = contraction.views.method.prototype
-    space = contraction.space
+    method = rows.method
+    data = rows.data
+    weights = rows.weights
+    space = rows.contraction.space
     if not isinstance(method, GridDBSCAN):
         return None
     has_space = find_space(method) is space
@@ -146,10 +226,8 @@ def choose_density(data: Data, contraction: Contraction, weights: Any) -> Densit
         reach: float | None = 2 * radius * REACH_MARGIN
     else:
         reach = find_reach(method, data.n_features)
-    if reach is None or not _sees_everything(data, contraction):
+    if reach is None or not rows.sees_everything or not rows.are_dense:
         return None
-    if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
-        return None  # dense batches of so many features might not fit into memory
     # weights on a cluster or on a device are not looked at
     is_known = weights is None or (isinstance(weights, ArrayWeights) and is_here(weights.values))
     known = None if weights is None or not is_known else weights.values
@@ -160,9 +238,70 @@ def choose_density(data: Data, contraction: Contraction, weights: Any) -> Densit
     return DensityLabels(space, radius, int(method.min_samples), is_quick, reach, norm)
 
 
-def choose_overlap(spanned: SpanningSettings | None) -> float:
-    """Return the number of rows in a halo, in multiples of the rows of its cell."""
-    return OVERLAP if spanned is None else SPANNED_OVERLAP
+def plan_density(rows: LocalRows, density: DensityLabels) -> LocalPlan:
+    """Return the plan of DBSCAN whose labels are computed."""
+    batch_size = rows.contraction.batch_size
+    assert batch_size is not None  # there are several batches
+    if density.has_kernels:
+        size = max(batch_size, DENSITY_ROWS)
+    else:
+        size = batch_size
+    locality = Locality(
+        size,
+        OVERLAP,
+        density.reach,
+        rows.contraction.views.entropy,
+        grows=True,
+        embed=density.space.embed,
+    )
+    return LocalPlan(locality, rows.method, density)
+
+
+# ---- HDBSCAN
+
+
+def find_spanning(rows: LocalRows) -> SpanningSettings | None:
+    """Return the settings of HDBSCAN if spanning trees label the local batches.
+
+    None if it is called on each batch.
+    """
+    settings = settings_of(rows.method)
+    if settings is None or not rows.sees_everything or not rows.are_dense:
+        return None
+    if rows.n_rows > MAX_SPANNED:
+        raise ValueError(
+            f"HDBSCAN in local batches takes at most {MAX_SPANNED:,} rows, and X has "
+            f'{rows.n_rows:,}: use batches="random", '
+            f"or DBSCAN."
+        )
+    import_optional("numba", "fast", 'HDBSCAN in local batches, but not with batches="random",')
+    return settings
+
+
+def plan_spanning(rows: LocalRows, spanned: SpanningSettings) -> LocalPlan:
+    """Return the plan of HDBSCAN whose labels follow from spanning trees."""
+    data = rows.data
+    batch_size = rows.contraction.batch_size
+    assert batch_size is not None  # there are several batches
+    size = max(batch_size, count_spanned(data, spanned))
+    locality = _make_locality(rows, size, SPANNED_OVERLAP, find_reach(rows.method, data.n_features))
+    has_gaps = data.column_means is not None
+    space = rows.contraction.space
+    labels = SpanningLabels(spanned, locality, has_gaps, data.n_features, rows.n_jobs, space)
+    return LocalPlan(locality, rows.method, labels, "spanning")
+
+
+def refuse_obstacle(rows: LocalRows) -> None:
+    """Raise for parameters of HDBSCAN with which local batches are no part of it."""
+    obstacle = find_obstacle(rows.method)
+    if obstacle is not None and rows.sees_everything:
+        raise ValueError(
+            f"{rows.name} with {obstacle} cannot be divided into local batches: its "
+            "spanning tree over several batches is not computed for this. Leave "
+            f"{obstacle.partition('=')[0]} at its default; or set batch_size=None, which runs "
+            f"{rows.name} on all rows together; or choose "
+            'batches="random".'
+        )
 
 
 def count_spanned(data: Data, spanned: SpanningSettings, room: Room | None = None) -> int:
@@ -183,6 +322,9 @@ def count_spanned(data: Data, spanned: SpanningSettings, room: Room | None = Non
             room.memory_limit, "HDBSCAN", batch_bytes, "cohirf.spanning.batch_kernels", kept_bytes
         )
     return n_rows
+
+
+# ---- memory
 
 
 def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
@@ -227,34 +369,9 @@ def _take_room(
             f"{format_bytes(memory_limit)} of memory is too little: this process takes "
             f"{format_bytes(taken)}, of which {format_bytes(compiled)} for compiled code{kept}, "
             f"and a batch of {method} takes {format_bytes(batch_bytes)}. "
-            f'Allow more, such as batch_size="{format_bytes(1.2 * (taken + batch_bytes))}".'
+            "Allow more, such as "
+            f"{setting('batch_size', format_bytes(1.2 * (taken + batch_bytes)))}."
         )
-
-
-def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> SpanningSettings | None:
-    """Return the settings of HDBSCAN if spanning trees label the local batches.
-
-    None for other base methods.
-    """
-    settings = settings_of(contraction.views.method.prototype)
-    if settings is None or not _sees_everything(data, contraction):
-        return None
-    if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
-        return None  # dense batches of so many features might not fit into memory
-    if n_rows > MAX_SPANNED:
-        raise ValueError(
-            f"HDBSCAN in local batches takes at most {MAX_SPANNED:,} rows, and X has {n_rows:,}: "
-            'use batches="random", '
-            f"or DBSCAN."
-        )
-    import_optional("numba", "fast", 'HDBSCAN in local batches, but not with batches="random",')
-    return settings
-
-
-def _sees_everything(data: Data, contraction: Contraction) -> bool:
-    """Return whether the base method clusters each batch once, with all features."""
-    views = contraction.views
-    return views.n_features == data.n_features and views.n_runs(data.n_features) == 1
 
 
 def finds_number_itself(estimator: Any) -> bool:

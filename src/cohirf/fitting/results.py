@@ -33,7 +33,7 @@ from cohirf.rows.grouping import (
     row_blocks,
 )
 from cohirf.rows.later import Later
-from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
+from cohirf.rows.metric_spaces import MetricSpace
 from cohirf.rows.storage import ArrayRows, Rows, take_in_order
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.rows import RowMap, RowResults
@@ -45,21 +45,24 @@ from cohirf.summary.summary import KEPT_ROWS, ContractedBatches, RowGroups, Summ
 class Clusters:
     """The final clusters."""
 
-    first_level: FirstLevel  # knows the leaf of each row
+    ending: Ending
     values: Rows  # values of each leaf
     labels: IntArray  # label of each leaf, or -1
     medoids: IntArray  # the leaf that is the medoid of each cluster
 
     @classmethod
-    def of(
-        cls, settings: Settings, data: Data, first_level: FirstLevel, ending: Ending
-    ) -> Clusters:
+    def of(cls, settings: Settings, data: Data, ending: Ending) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
-        leaves = first_level.leaves
+        leaves = ending.first_level.leaves
         min_size = smallest_size(settings, leaves)
         dtype = index_dtype(data.rows.n_rows)
         labels, medoids = label_leaves(ending.state, leaves, ending.is_noise, min_size, dtype)
-        return cls(first_level, ending.state.active.values, labels, medoids)
+        return cls(ending, ending.state.active.values, labels, medoids)
+
+    @property
+    def first_level(self) -> FirstLevel:
+        """What knows the leaf of each row."""
+        return self.ending.first_level
 
     @cached_property
     def labels_of_rows(self) -> Any:
@@ -112,10 +115,9 @@ def collect_results(
     """Return all that a fit has found."""
     positive = None if weights is None else weights.positive
     first_level = ending.first_level
-    cells = ending.cells
-    clusters = Clusters.of(settings, data, first_level, ending)
-    kept = keep_rows(data, positive, clusters, ending, contraction)
-    if positive is not None and cells is None:
+    clusters = Clusters.of(settings, data, ending)
+    kept = keep_rows(data, positive, clusters, contraction)
+    if positive is not None and ending.cells is None:
         _label_left_out(
             data,
             positive,
@@ -123,22 +125,39 @@ def collect_results(
             Landmarks(kept.points, kept.leaves, metric=contraction.space.name),
         )
         # a row that joined can be the first of its cluster
-        clusters = Clusters.of(settings, data, first_level, ending)
+        clusters = Clusters.of(settings, data, ending)
     leaves = first_level.leaves
     part = first_level.part.mapped(data.put_vector)
     rows = RowResults.of(
         RowMap((part,)), leaves.rows, clusters.labels, leaves.sizes, ending.state.fusions
     )
+    summary = _summarize(settings, data, weights, rows, kept, clusters, contraction, levels)
+    found = make_state(data, positive, clusters, kept, rows, contraction, levels)
+    return replace(found, summary=summary)
+
+
+def make_state(
+    data: Data,
+    positive: IntArray | None,
+    clusters: Clusters,
+    kept: KeptRows,
+    rows: RowResults,
+    contraction: Contraction,
+    levels: RunLevels,
+) -> FittedState:
+    """Return the state of final clusters, which are numbered from 0, without what updates need."""
+    ending = clusters.ending
+    labels = clusters.labels
     return FittedState(
-        clusters=describe_clusters(data, positive, clusters, ending, kept, contraction),
-        choice=count_aside(ending.choice, clusters),
+        clusters=_describe_clusters(data, positive, clusters, kept, contraction),
+        choice=_count_aside(ending.choice, clusters),
         rows=rows,
         tree=ending.tree,
         column_means=data.column_means,
         landmarks=Landmarks(
             kept.points,
-            clusters.labels[kept.leaves],
-            None if cells is None else _name_cells(cells, clusters.labels),
+            labels[kept.leaves],
+            None if ending.cells is None else _name_cells(ending.cells, labels),
             contraction.space.name,
         ),
         landmark_rows=kept.rows,
@@ -146,7 +165,7 @@ def collect_results(
         n_levels=levels.n_levels,
         records=levels.records,
         feature_agreement=levels.feature_agreement,
-        summary=_summarize(settings, data, weights, rows, kept, clusters, contraction, levels),
+        summary=Later.known(None),
     )
 
 
@@ -167,7 +186,7 @@ def _summarize(
     leaves = clusters.first_level.leaves
     n_rows = data.rows.n_rows
     has_all = len(kept.rows) == n_rows
-    if settings.takes_k:
+    if settings.family.takes_k:
         keeps_all = has_all and leaves.batch_sizes.tolist() == [n_rows]
     else:
         keeps_all = n_rows <= KEPT_ROWS and (has_all or type(data) is InMemory)
@@ -182,7 +201,7 @@ def _summarize(
         return Later(
             partial(Summary.of_kept_rows, entropy, contraction.batch_size, values, mass, rows)
         )
-    if not settings.takes_k:
+    if not settings.family.takes_k:
         return Later.known(None)
     return Later.known(_summarize_groups(data, rows, clusters, contraction, levels))
 
@@ -212,17 +231,17 @@ def keep_rows(
     data: Data,
     positive: IntArray | None,
     clusters: Clusters,
-    ending: Ending,
     contraction: Contraction,
 ) -> KeptRows:
     """Keep all rows if they are few, or a sample; of rows that were read once, leaves only."""
-    first_level = clusters.first_level
+    ending = clusters.ending
+    first_level = ending.first_level
     medoids = clusters.medoids
     leaves = first_level.leaves
     n_rows = data.rows.n_rows if positive is None else len(positive)
     rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
     if ending.known is not None:
-        return _keep_known(ending, clusters, rng)
+        return _keep_known(clusters, rng)
     if first_level.readable is None:
         some = sample_landmarks(clusters.labels, medoids, rng)
         rows = leaves.rows[some]
@@ -254,10 +273,10 @@ def _name_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
     return Cells(cells.centres.points, labels[first_points])
 
 
-def _keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
+def _keep_known(clusters: Clusters, rng: np.random.Generator) -> KeptRows:
     """Sample the rows to keep among those whose values are known."""
-    known = ending.known
-    cells = ending.cells
+    known = clusters.ending.known
+    cells = clusters.ending.cells
     assert known is not None
     assert cells is not None
     leaves = cells.label(known.values)
@@ -272,7 +291,7 @@ def find_central_rows(
     clusters: Clusters,
     kept: KeptRows,
     means: Any,
-    contraction: Contraction | None,
+    contraction: Contraction,
 ) -> tuple[IntArray, Any]:
     """Return number and values of each cluster's most central row: of all rows if these can be
     read, or of those kept.
@@ -280,7 +299,7 @@ def find_central_rows(
     Rows of weight 0 are not among them.
     """
     readable = clusters.first_level.readable
-    space = EUCLIDEAN if contraction is None else contraction.space
+    space = contraction.space
     if readable is None:
         nearest = find_exemplars(
             ArrayRows(space.points(kept.points)), clusters.labels[kept.leaves], means
@@ -295,24 +314,24 @@ def find_central_rows(
         points = readable
     else:
         points = RowsAsPoints(readable, data.column_means, space)
-    find_nearest = None if contraction is None else contraction.find_nearest
-    rows = None if find_nearest is None else find_nearest(points, labels, means)
+    rows = None
+    if contraction.find_nearest is not None:
+        rows = contraction.find_nearest(points, labels, means)
     if rows is None:
         rows = find_exemplars(points, labels, means)
     return rows, data.take(rows)
 
 
-def describe_clusters(
+def _describe_clusters(
     data: Data,
     positive: IntArray | None,
     clusters: Clusters,
-    ending: Ending,
     kept: KeptRows,
-    contraction: Contraction | None = None,
+    contraction: Contraction,
 ) -> FinalClusters:
     """Return medoid and exemplar of each cluster, which are numbered from 0."""
     medoids = clusters.medoids
-    means = ending.means[np.searchsorted(ending.medoids, medoids)]
+    means = clusters.ending.means[np.searchsorted(clusters.ending.medoids, medoids)]
     exemplars, exemplar_values = find_central_rows(
         data, positive, clusters, kept, means, contraction
     )
@@ -325,7 +344,7 @@ def describe_clusters(
     )
 
 
-def count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
+def _count_aside(choice: Choice | None, clusters: Clusters) -> Choice | None:
     """Return the choice with the numbers of rows in no cluster, and of small clusters beside the
     chosen ones.
     """

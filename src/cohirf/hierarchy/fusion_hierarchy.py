@@ -16,7 +16,7 @@ from cohirf.hierarchy import export, outline
 from cohirf.hierarchy.balanced import draw_balanced
 from cohirf.hierarchy.export import VECTOR_NAMES
 from cohirf.rows.grouping import FloatArray, IntArray, count_by_label, row_blocks
-from cohirf.wording import count_of
+from cohirf.wording import count_of, setting
 
 
 @dataclass(frozen=True)
@@ -560,17 +560,18 @@ class FusionHierarchy:
         levels = np.flatnonzero(counts == n_clusters)
         if len(levels) > 0:
             return int(levels[0])
+        asked = setting("n_clusters", n_clusters)
         if self.tree is not None and self.tree.n_leaves == 0:
             raise ValueError(
-                f"n_clusters={n_clusters} is not available: every row is noise, so there are no "
-                "clusters to merge. Change the parameters of the fit so that it finds clusters."
+                f"{asked} is not available: every row is noise, so there are no clusters "
+                " to merge. Change the parameters of the fit so that it finds clusters."
             )
         if self.tree is None:
             numbers = ""
         else:
             numbers = f"a number from 1 to {self.tree.n_leaves:,}, or "
         raise ValueError(
-            f"n_clusters={n_clusters} is not available: pass {numbers}that of a level "
+            f"{asked} is not available: pass {numbers}that of a level "
             f"({', '.join(f'{count:,}' for count in counts)})."
         )
 

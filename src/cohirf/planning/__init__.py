@@ -2,7 +2,14 @@
 it.
 """
 
-from cohirf.planning.memory import read_memory_limit, resolve_memory_limit
+from cohirf.planning.memory import (
+    format_bytes,
+    peak_bytes,
+    read_memory_limit,
+    reset_peak,
+    resident_bytes,
+    resolve_memory_limit,
+)
 from cohirf.planning.plan import BatchPlan, Room, plan_batches, plan_for_device
 from cohirf.planning.probe import Neighbourhood, Probe, draw_rows
 
@@ -12,8 +19,12 @@ __all__ = [
     "Probe",
     "Room",
     "draw_rows",
+    "format_bytes",
+    "peak_bytes",
     "plan_batches",
     "plan_for_device",
     "read_memory_limit",
+    "reset_peak",
+    "resident_bytes",
     "resolve_memory_limit",
 ]

@@ -16,6 +16,7 @@ import psutil
 
 from cohirf.optional import import_optional
 from cohirf.rows.arrays import is_cupy, is_torch, torch_with
+from cohirf.wording import setting
 
 STATUS = Path("/proc/self/status")
 BYTE_UNITS = {"B": 1} | {
@@ -45,7 +46,8 @@ def parse_bytes(size: str) -> int:
         number = float(found[1]) * _FACTORS.get(found[2].lower(), nan)
     if not 1 <= number < inf:
         raise ValueError(
-            f'batch_size={size!r} is not valid: give a number of rows, "auto", or the memory that '
+            f"{setting('batch_size', size)} is not valid: give a number of rows, "
+            '"auto", or the memory that '
             "the fit may use, "
             f'such as "500MB", "2GB" or "1.5GiB" (units: {", ".join(BYTE_UNITS)}).'
         )

@@ -23,6 +23,7 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.beyond.local_batches import LARGEST_BATCH
 from cohirf.engines.streaming import RUNS_AHEAD
+from cohirf.error_contexts import warn_caller
 from cohirf.planning.memory import format_bytes, free_bytes, peak_bytes, reset_peak, resident_bytes
 from cohirf.planning.probe import (
     BatchCost,
@@ -34,6 +35,7 @@ from cohirf.planning.probe import (
     probe_increasing_sizes,
     resident_with,
 )
+from cohirf.wording import setting
 
 # In smaller batches, most methods find nothing, and the calls themselves cost more than the
 # clustering. A method with n_clusters clusters or n_neighbors neighbours gets at least ten times as
@@ -91,25 +93,25 @@ class BatchPlan:
         How far they grow is not known yet, and smaller batches were measured: so the line has no
         time and no memory.
         """
-        return (
-            f"batch_size={self.batch_size}: larger where the neighbours of a batch need more room"
-        )
+        size = setting("batch_size", self.batch_size)
+        return f"{size}: larger where the neighbours of a batch need more room"
 
     def describe(self) -> str:
         """Return the plan as one line."""
+        size = setting("batch_size", self.batch_size)
         if self.n_batches == 1:
             batches = "one batch"
         else:
             batches = f"{self.n_batches:,} batches"
         if self.n_bytes is None:
-            return f"batch_size={self.batch_size}: {batches}; {self.reason}"
+            return f"{size}: {batches}; {self.reason}"
         levels = f"about {self.n_levels} levels and {_format_seconds(self.seconds)}"
         if self.seconds == inf:
             outlook = "in which hardly any rows merge"
         else:
             outlook = levels
         memory = f"{format_bytes(self.n_bytes)} of {format_bytes(self.memory_limit)} memory"
-        return f"batch_size={self.batch_size}: {batches}, {outlook}, {memory}; {self.reason}"
+        return f"{size}: {batches}, {outlook}, {memory}; {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -194,12 +196,15 @@ def plan_batches(
     *,
     overlap: float | None = None,
     n_readable: int | None = None,
+    grow: Callable[[int], int] | None = None,
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
     ``read_sample`` returns a number of rows, of at most ``n_readable``, that are like a batch.
     ``overlap`` is the number of rows in the halos of local batches, in multiples of their own rows.
-    Since measurements vary a little, the choice may vary by one step.
+    ``grow`` returns the size to which batches of the chosen size will grow, until their halos have
+    room: a warning says so if that may not fit. Since measurements vary a little, the choice may
+    vary by one step.
     """
     reset_peak()  # memory that was freed, but kept, is not taken
     if room.held_bytes is None:
@@ -243,6 +248,10 @@ def plan_batches(
         raise ValueError(
             _say_too_little(task, min(candidates, key=lambda candidate: candidate.needed))
         )
+    if grow is not None and chosen.n_batches > 1:
+        grown = task.forecast(grow(chosen.batch_size), cost)
+        if not grown.fits:
+            warn_caller(_say_may_pass(chosen, grown, contraction.views.method.name), UserWarning)
     return replace(chosen, reason=_say_why(chosen, candidates), probes=cost.probes)
 
 
@@ -362,7 +371,7 @@ def _say_no_room(room: Room, taken: int, held: int) -> str:
         f"{format_bytes(room.memory_limit)} of memory is too little: {whose} takes "
         f"{format_bytes(taken - held)} already, {with_data}and the fit takes another "
         f"{format_bytes(held)} apart from its batches. "
-        f'Allow more, such as batch_size="{format_bytes(2 * taken)}", or {remedy}.'
+        f"Allow more, such as {setting('batch_size', format_bytes(2 * taken))}, or {remedy}."
     )
 
 
@@ -371,10 +380,20 @@ def _say_too_little(task: PlannedFit, least: BatchPlan) -> str:
     return (
         f"{format_bytes(least.memory_limit)} of memory is too little for batches of "
         f"{least.batch_size} rows, which need least of those that are useful for this base method: "
-        f"{format_bytes(least.needed)} with n_jobs={n_jobs}, of which {format_bytes(task.taken)} "
-        "is used before the first batch. Allow more, such as "
-        f'batch_size="{format_bytes(1.25 * least.needed)}", lower n_jobs, or choose a base method '
-        "that needs less."
+        f"{format_bytes(least.needed)} with {setting('n_jobs', n_jobs)}, of which "
+        f"{format_bytes(task.taken)} is used before the first batch. Allow more, such as "
+        f"{setting('batch_size', format_bytes(1.25 * least.needed))}, lower "
+        f"{setting('n_jobs')}, or choose a base method that needs less."
+    )
+
+
+def _say_may_pass(chosen: BatchPlan, grown: BatchPlan, name: str) -> str:
+    # no amount: far beyond the probes, it would be the worst case
+    return (
+        f"The fit may need more than {format_bytes(chosen.memory_limit)} of memory: batches of "
+        f"{chosen.batch_size} rows would fit, but grow to {grown.batch_size}, so that all "
+        f"neighbours within the radius of {name} have room. Lower the radius, allow more memory, "
+        'or choose batches="random".'
     )
 
 

@@ -1,9 +1,44 @@
-"""Sources of rows: one adapter per kind of storage, all with the same small interface."""
+"""Sources of rows, and tables: one adapter per kind of storage, all with the same interface."""
 
 from cohirf.sources.arrays import ArraySource
+from cohirf.sources.csv import MISSING, is_plain_number
 from cohirf.sources.files import SourceChangedError
-from cohirf.sources.open_source import open_source
-from cohirf.sources.scaled import ScaledSource
-from cohirf.sources.source import Source
+from cohirf.sources.open_source import open_source, open_table
+from cohirf.sources.scaled import ScaledSource, unit_rows
+from cohirf.sources.source import (
+    NoRowsError,
+    NotNumbersError,
+    Source,
+    rows_within,
+)
+from cohirf.sources.tables import (
+    ARROW_NUMBERS,
+    ArrowTable,
+    NumberColumn,
+    Table,
+    TableSource,
+    name_places,
+    write_tables,
+)
 
-__all__ = ["ArraySource", "ScaledSource", "Source", "SourceChangedError", "open_source"]
+__all__ = [
+    "ARROW_NUMBERS",
+    "MISSING",
+    "ArraySource",
+    "ArrowTable",
+    "NoRowsError",
+    "NotNumbersError",
+    "NumberColumn",
+    "ScaledSource",
+    "Source",
+    "SourceChangedError",
+    "Table",
+    "TableSource",
+    "is_plain_number",
+    "name_places",
+    "open_source",
+    "open_table",
+    "rows_within",
+    "unit_rows",
+    "write_tables",
+]

@@ -190,7 +190,7 @@ class ZarrSource(StreamedSource):
             if is_gone or (modified_ns or 0) > self._newest_ns:
                 raise SourceChangedError(
                     f"{shown(file)} {'was deleted' if is_gone else 'has changed'} since the array "
-                    "was opened: open it again with open_source, and leave it as it is until the "
+                    "was opened: open it again, and leave it as it is until the "
                     "fit is done."
                 )
 

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
@@ -22,11 +22,11 @@ from cohirf.sources.files import FileStamp
 from cohirf.sources.source import ColumnChoice, choose_names, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 from cohirf.store.files import TemporaryFile, one_line
-from cohirf.wording import count_of, number_repeated
+from cohirf.wording import count_of, number_repeated, setting
 
 CSV_BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
-ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16"}
+ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16", "utf-32": "UTF-32"}
 MOST_RAGGED = 5  # named in an error message
 # from those that Arrow infers
 TYPES = {
@@ -62,6 +62,7 @@ READ_BYTES = 2**20
 MOST_RECORDS = 200
 UTF_8 = "utf-8"
 UTF_16 = "utf-16"
+UTF_32 = "utf-32"
 WINDOWS = "cp1252"
 LATIN_1 = "latin-1"
 _NOT_WINDOWS = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes without a character in cp1252
@@ -83,7 +84,8 @@ class CsvTable(Table):
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"'
         ):
             raise ValueError(
-                f"delimiter={delimiter!r} is not valid: give one character, such as ; or a tab."
+                f"{setting('delimiter', delimiter)} is not valid: give one character, such as "
+                "; or a tab."
             )
         self._file = FileStamp.of(path)
         self._header = header
@@ -97,10 +99,10 @@ class CsvTable(Table):
         if header is False:
             self._n_titles = 0
         else:
-            self._n_titles = _count_titles([record for _, record in top])
+            self._n_titles = count_titles([record for _, record in top])
         line, cells = top[self._n_titles] if top else (1, [])
         self._n_lines_above = line - 1  # above the names
-        self._names = _name_columns(self.name, cells, header)
+        self._names = name_columns(self.name, cells, header)
         super().__init__(
             self.name,
             dict.fromkeys(choose_names(self.name, self._names, None), "string"),
@@ -222,7 +224,7 @@ class CsvTable(Table):
             )
         return (
             f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its "
-            "delimiter=."
+            f"{setting('delimiter')}."
         )
 
     def _explain_ragged(self) -> str:
@@ -254,7 +256,8 @@ class CsvTable(Table):
             more = ""
         return (
             f"{self.name} has {n_columns} columns, but {', '.join(listed)}{more}: repair the file, "
-            f"or give the delimiter of the file with delimiter= if it is not {self.delimiter!r}."
+            f"or give the delimiter of the file with {setting('delimiter')} if it is not "
+            f"{self.delimiter!r}."
         )
 
     def _find_encoding(self) -> str:
@@ -269,6 +272,8 @@ class CsvTable(Table):
         n_lines = 0
         with self._open_bytes() as opened:
             block = opened.read(READ_BYTES)
+            if block.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+                return UTF_32
             if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 return UTF_16
             if unmarked := _find_utf_16(block[:BEGINNING]):
@@ -300,8 +305,10 @@ class CsvTable(Table):
         else:
             preferred = DELIMITERS
         judged = [(_judge_delimiter(beginning, one), one) for one in preferred]
-        several = [entry for entry in judged if entry[0][-1] > 1 and entry[0][0] >= 0.5]
-        return max(several or judged, key=lambda entry: entry[0] if several else entry[0][:1])[1]
+        several = [entry for entry in judged if entry[0].length > 1 and entry[0].share >= 0.5]
+        if several:
+            return max(several, key=lambda entry: entry[0])[1]
+        return max(judged, key=lambda entry: entry[0].share)[1]
 
     @contextmanager
     def _open_text(self) -> Iterator[IO[str]]:
@@ -318,7 +325,7 @@ class CsvTable(Table):
         return self._file.path.open("rb")
 
 
-def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[str]:
+def name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[str]:
     """Return the column names.
 
     Empty ones get the number of the column, and those that repeat are numbered.
@@ -329,8 +336,8 @@ def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[
         return [f"f{number}" for number in range(len(cells))]
     if header is None and all(is_plain_number(cell) for cell in cells):
         raise ValueError(
-            f"{name} has only numbers in its first line: give header=False if they are data, "
-            "header=True if they are names."
+            f"{name} has only numbers in its first line: give {setting('header', False)} if they "
+            f"are data, {setting('header', True)} if they are names."
         )
     return number_repeated(
         [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
@@ -368,25 +375,36 @@ def _find_utf_16(beginning: bytes) -> str | None:
     return "utf-16-be" if before > after else "utf-16-le"
 
 
-def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]:
-    """Return the share of rows as long as the names, that of cells without other delimiters, and
-    that length.
-    """
+class _Judged(NamedTuple):
+    """How well a delimiter divides the beginning of a file; the best is the largest."""
+
+    has_header: bool  # whether the first line has as many cells as all rows
+    share: float  # of rows as long as the names
+    clean: float  # share of cells without other delimiters
+    length: int  # cells of the names
+
+
+def _judge_delimiter(beginning: str, delimiter: str) -> _Judged:
+    """Return how well a delimiter divides the beginning of a file."""
     records = [
         record for _, record in _first_records(io.StringIO(beginning, newline=""), delimiter)
     ]
     if len(beginning) == BEGINNING and len(records) > 1:
         records.pop()  # it may have been cut
     if not records:
-        return 0.0, 0.0, 0
+        return _Judged(has_header=False, share=0.0, clean=0.0, length=0)
     others = [one for one in DELIMITERS[1:] if one != delimiter]  # a comma may be part of a number
     cells = [cell for record in records for cell in record]
     clean = sum(not any(other in cell for other in others) for cell in cells) / len(cells)
-    below = records[_count_titles(records) :]
-    return sum(len(record) == len(below[0]) for record in below) / len(below), clean, len(below[0])
+    n_titles = count_titles(records)
+    below = records[n_titles:]
+    length = len(below[0])
+    share = sum(len(record) == length for record in below) / len(below)
+    has_header = n_titles == 0 and length > 1 and share == 1
+    return _Judged(has_header, share, clean, length)
 
 
-def _count_titles(records: Sequence[Sequence[str]]) -> int:
+def count_titles(records: Sequence[Sequence[str]]) -> int:
     """Return the number of records at the top that are titles: one cell each, above names of
     several columns.
     """

@@ -51,7 +51,7 @@ class FileStamp:
             ) from error
         if now != self:
             raise SourceChangedError(
-                f"{self.name} has changed since it was opened: open it again with open_source, and "
+                f"{self.name} has changed since it was opened: open it again, and "
                 "leave it as it is until the fit is done."
             )
 

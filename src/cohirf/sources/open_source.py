@@ -28,7 +28,9 @@ from cohirf.sources.tables import (
     parquet_files,
     read_frame,
 )
+from cohirf.sources.workbook import SheetTable
 from cohirf.store.files import one_line, shown
+from cohirf.wording import setting
 
 FILES: dict[str, type[Source | Table]] = {
     ".npy": NpySource,
@@ -36,6 +38,15 @@ FILES: dict[str, type[Source | Table]] = {
     **dict.fromkeys((".arrow", ".feather", ".ipc"), ArrowTable),
     **dict.fromkeys((".zarr", ".zarr.zip"), ZarrSource),
     **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), CsvTable),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), SheetTable),
+}
+
+
+# the files that an option is for
+OPTIONS = {
+    "delimiter": ((CsvTable,), "CSV files"),
+    "header": ((CsvTable, SheetTable), "CSV files and spreadsheets"),
+    "sheet": ((SheetTable,), "spreadsheets"),
 }
 
 
@@ -45,6 +56,7 @@ def open_source(
     columns: ColumnChoice = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    sheet: str | None = None,
 ) -> Source:
     r"""Open a file, a folder or an object in memory as a source of rows for a fit.
 
@@ -61,6 +73,8 @@ def open_source(
         - ``.arrow``, ``.feather``, ``.ipc``: an Arrow IPC file or stream (extra ``arrow``);
         - ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``: text, which is first converted to a
           temporary Arrow file (extra ``arrow``);
+        - ``.xlsx``, ``.xls``, ``.ods``: a sheet of a spreadsheet, which is read into memory (extras
+          ``arrow`` and ``excel``);
         - ``.zarr.zip``: a Zarr array in a zip file (extra ``zarr``).
 
         Or a folder:
@@ -79,11 +93,13 @@ def open_source(
     delimiter : str, optional
         For CSV files: the character that separates values. If None, it is the one of comma,
         semicolon, tab and ``|`` that divides the beginning of the file into rows of equally many
-        values. The encoding is found, too: UTF-8, UTF-16, Windows-1252 or Latin-1.
+        values. The encoding is found, too: UTF-8, UTF-16, UTF-32, Windows-1252 or Latin-1.
     header : bool, optional
-        For CSV files: whether the first line contains column names. If False, the columns are named
-        f0, f1 and so on. If None, the first line is taken as names, and refused if it contains only
-        numbers.
+        For CSV files and spreadsheets: whether the first line contains column names. If False, the
+        columns are named f0, f1 and so on. If None, the first line is taken as names, and refused
+        if it contains only numbers.
+    sheet : str, optional
+        For spreadsheets: the name of the sheet; the first one if None.
 
     Returns
     -------
@@ -130,38 +146,47 @@ def open_source(
     if isinstance(data, str | os.PathLike):
         path = Path(data).expanduser()
         kind = find_format(path)
-        _refuse_options(kind, delimiter=delimiter, header=header)
+        _refuse_options(kind, delimiter=delimiter, header=header, sheet=sheet)
         if kind is CsvTable:
             return open_csv(CsvTable(path, delimiter, header), columns)
+        if kind is SheetTable:
+            return SheetTable(path, sheet, header).to_source(columns)
         if issubclass(kind, Table):
             return TableSource(kind(path), columns)
         source: Source = kind(path, columns)
         return source
-    _refuse_options(None, delimiter=delimiter, header=header)
+    _refuse_options(None, delimiter=delimiter, header=header, sheet=sheet)
     return _open_object(data, columns)
 
 
 def open_table(
-    data: Any, *, delimiter: str | None = None, header: bool | None = None
+    data: Any,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    sheet: str | None = None,
 ) -> Table | None:
     """Return a file, a folder or a data frame as a table, or None for data without column names."""
     if not isinstance(data, Path):
         is_named = is_frame(data) and any(isinstance(name, str) for name in frame_names(data))
         return FrameTable(data) if is_named else None
     kind = find_format(data)
+    _refuse_options(kind, delimiter=delimiter, header=header, sheet=sheet)
     if kind is CsvTable:
         return CsvTable(data, delimiter, header)
+    if kind is SheetTable:
+        return SheetTable(data, sheet, header)
     if not issubclass(kind, Table):
         return None
-    _refuse_options(kind, delimiter=delimiter, header=header)
     table: Table = kind(data)
     return table
 
 
 def _refuse_options(kind: Any, **given: Any) -> None:
     for option, value in given.items():
-        if value is not None and kind is not CsvTable:
-            raise TypeError(f"{option}= is only for CSV files: leave it out.")
+        kinds, called = OPTIONS[option]
+        if value is not None and kind not in kinds:
+            raise TypeError(f"{setting(option)} is only for {called}: leave it out.")
 
 
 def find_format(path: Path) -> Any:

@@ -107,6 +107,11 @@ class ScaledSource(Source):
         self.source._pick(rows, out)
         self._change(out, rows)
 
+    def find_filled(self, rows: IntArray) -> NDArray[np.bool_]:
+        """Return which cells of some rows, whose numbers are sorted, are missing below."""
+        with self._unchanged():
+            return np.asarray(np.isnan(self.source._gather(self._check_rows(rows))))
+
     def _change(self, X: NDArray[Any], rows: IntArray | range) -> None:
         if self._fill_values is not None:
             np.copyto(X, self._fill_values, where=np.isnan(X))

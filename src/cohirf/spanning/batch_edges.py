@@ -98,8 +98,8 @@ def span_rows(X: Any, min_samples: int, *, as_sklearn: bool = False) -> tuple[Fl
 
 
 def list_rows(X: Any, min_samples: int, length: int) -> tuple[FloatArray, Lists]:
-    """Return core distances as :func:`span_rows` does, and the nearest rows of each row: so many,
-    or fewer.
+    """Return core distances as :func:`span_rows` does, and ``length`` nearest rows of each row, or
+    fewer.
     """
     tree, columns = _build(X)
     found = _lists_of(tree, *find_neighbours(tree, columns, max(min_samples, length)))

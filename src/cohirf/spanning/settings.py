@@ -56,6 +56,13 @@ def settings_of(estimator: Any) -> SpanningSettings | None:
     return known.translate(estimator)
 
 
+def is_hdbscan(estimator: Any) -> bool:
+    """Return whether an estimator is the class ``HDBSCAN`` of scikit-learn, hdbscan or
+    fast_hdbscan itself.
+    """
+    return _find_class(estimator) is not None
+
+
 def find_obstacle(estimator: Any) -> str | None:
     """Return what a spanning tree cannot give an HDBSCAN estimator, such as "alpha=1.3".
 

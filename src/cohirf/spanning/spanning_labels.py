@@ -15,11 +15,11 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.batches import LocalBatches, Run, cut_into_runs
+from cohirf.algorithm.batches import cut_into_runs
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.runs import RunTask
 from cohirf.beyond.cells import MAX_AXES
-from cohirf.beyond.local_batches import Locality, make_local_batches
+from cohirf.beyond.local_batches import LocalBatches, Locality, LocalRun, make_local_batches
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine, RunRows, Storage
@@ -138,7 +138,7 @@ def may_miss_neighbours(n_features: int) -> bool:
 
 
 def span_batches(
-    task: RunTask, run: Run, space: MetricSpace, min_samples: int, as_sklearn: bool
+    task: RunTask, run: LocalRun, space: MetricSpace, min_samples: int, as_sklearn: bool
 ) -> SpannedRun:
     """Return the spanning trees of the batches of a task.
 
@@ -155,7 +155,7 @@ def span_batches(
 
 
 def list_batches(
-    task: RunTask, run: Run, space: MetricSpace, min_samples: int, length: int
+    task: RunTask, run: LocalRun, space: MetricSpace, min_samples: int, length: int
 ) -> SpannedRun:
     """Return the nearest rows of the rows of a task, and no trees."""
     from cohirf.spanning.batch_edges import list_rows
@@ -173,11 +173,12 @@ def list_batches(
 
 
 def _read_batches(
-    task: RunTask, run: Run, space: MetricSpace
+    task: RunTask, run: LocalRun, space: MetricSpace
 ) -> Iterator[tuple[Any, IntArray, int]]:
     """Yield the points of each batch, with its halo, their numbers in ``run``, and how many are no
     halo.
     """
+    assert isinstance(task.run, LocalRun)
     assert task.values is not None
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):

@@ -10,3 +10,60 @@ whole.
 :mod:`.files`         atomic replacement, temporary files, and errors that name the file
 ====================  =================================================================
 """
+
+from typing import TYPE_CHECKING
+
+from cohirf.optional import lazy_names
+
+if TYPE_CHECKING:
+    from cohirf.store.files import (
+        CONTENT_ERRORS,
+        TemporaryFile,
+        check_writable,
+        locked,
+        one_line,
+        refuse_irregular,
+        replacing,
+        shown,
+    )
+    from cohirf.store.models import (
+        Origin,
+        is_model,
+        load_about,
+        refuse_target,
+        save_model,
+    )
+
+__all__ = [
+    "CONTENT_ERRORS",
+    "Origin",
+    "TemporaryFile",
+    "check_writable",
+    "is_model",
+    "load_about",
+    "locked",
+    "one_line",
+    "refuse_irregular",
+    "refuse_target",
+    "replacing",
+    "save_model",
+    "shown",
+]
+
+_PLACES = {
+    "CONTENT_ERRORS": "cohirf.store.files",
+    "TemporaryFile": "cohirf.store.files",
+    "check_writable": "cohirf.store.files",
+    "locked": "cohirf.store.files",
+    "one_line": "cohirf.store.files",
+    "refuse_irregular": "cohirf.store.files",
+    "replacing": "cohirf.store.files",
+    "shown": "cohirf.store.files",
+    "Origin": "cohirf.store.models",
+    "is_model": "cohirf.store.models",
+    "load_about": "cohirf.store.models",
+    "refuse_target": "cohirf.store.models",
+    "save_model": "cohirf.store.models",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _PLACES)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cohirf.algorithm.runs import ContractedRun
+from cohirf.beyond.batch_steps import LinkedRun
 from cohirf.clusterers.density_labels import PartsOfRun
 from cohirf.rows.storage import EngineAround
 from cohirf.spanning.found_in_runs import SpannedRun
@@ -39,9 +40,10 @@ from cohirf.store.files import (
     sync_file,
 )
 from cohirf.store.schema import read, write
+from cohirf.wording import setting
 
 CHECKPOINT_KIND = "cohirf-checkpoint"
-CHECKPOINT_VERSION = 8
+CHECKPOINT_VERSION = 9
 JOURNAL = "journal"
 LOCK = "lock"
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
@@ -70,7 +72,7 @@ class Entry:
     """
 
     place: tuple[int, int]
-    outcome: ContractedRun | SpannedRun | PartsOfRun
+    outcome: ContractedRun | LinkedRun | SpannedRun | PartsOfRun
 
 
 @contextmanager
@@ -234,8 +236,8 @@ def _make_directory(path: Path) -> None:
     ]
     if strangers:
         raise CheckpointError(
-            f"checkpoint={str(path)!r} contains {min(strangers)!r}, which does not belong to a "
-            "checkpoint of this version of cohirf: give an empty or new directory."
+            f"{setting('checkpoint', str(path))} contains {min(strangers)!r}, which does not "
+            "belong to a checkpoint of this version of cohirf: give an empty or new directory."
         )
 
 
@@ -249,8 +251,8 @@ def _locked(path: Path) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         raise CheckpointError(
-            f"checkpoint={str(path)!r} is in use by another fit: wait until that ends, or give "
-            "another directory."
+            f"{setting('checkpoint', str(path))} is in use by another fit: wait until that ends, "
+            "or give another directory."
         ) from None
     try:
         yield
@@ -263,7 +265,7 @@ def _refuse_another_fit(path: Path, was: dict[str, Any], now: dict[str, Any]) ->
     for name in dict.fromkeys([*was, *now]):
         if was.get(name) != now.get(name):
             raise CheckpointError(
-                f"checkpoint={str(path)!r} belongs to another fit: {name} was "
+                f"{setting('checkpoint', str(path))} belongs to another fit: {setting(name)} was "
                 f"{was.get(name, 'not given')} and is {now.get(name, 'not given')}. Give another "
                 "directory, or repeat the fit it belongs to."
             )

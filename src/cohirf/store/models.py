@@ -35,6 +35,7 @@ from cohirf.store.files import (
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import read, write
 from cohirf.summary.state import FittedState
+from cohirf.wording import setting
 
 if TYPE_CHECKING:
     from cohirf.estimator import CoHiRF
@@ -267,14 +268,14 @@ def refuse_target(target: Path, *, overwrite: bool) -> None:
     if not overwrite:
         raise FileExistsError(
             errno.EEXIST,
-            "The path already exists: pass overwrite=True or another path",
+            f"The path already exists: pass {setting('overwrite', True)} or another path",
             str(target),
         )
     if not is_model(target):
         raise FileExistsError(
             errno.EEXIST,
-            "The existing path is not a saved model, and overwrite=True replaces only those: "
-            "pass another path",
+            f"The existing path is not a saved model, and {setting('overwrite', True)} replaces "
+            "only those: pass another path",
             str(target),
         )
 

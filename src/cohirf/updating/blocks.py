@@ -25,11 +25,15 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.get_clusters import tally_features
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level
 from cohirf.algorithm.parents import Recorded
+from cohirf.algorithm.runs import PAPER
+from cohirf.beyond.batch_steps import WithinBorders
 from cohirf.data import Data, InMemory
 from cohirf.data.first_level import FirstLevel
 from cohirf.engines import local_engine
 from cohirf.fitting import Fit
-from cohirf.fitting.settings import FEW_BATCHES, MAX_GROUPS, Settings, Settled, make_contraction
+from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.families import MAX_GROUPS
+from cohirf.fitting.settings import FEW_BATCHES, Settings, Settled
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import ArrayRows, StackedRows, Storage
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
@@ -159,7 +163,8 @@ def _contract_groups(
     engine = local_engine(settings.n_jobs)
     storage = Storage()
     fusions = Recorded.unwritten(len(some), storage)
-    active = ActiveRows(data.rows, None, mass, batches=blocks, apart=apart)
+    steps = PAPER if apart is None else WithinBorders(apart)
+    active = ActiveRows(data.rows, None, mass, batches=blocks, steps=steps)
     survivors = contract_level(
         active, height + 1, contraction, Resources(engine, engine, storage), fusions
     )
@@ -219,7 +224,7 @@ def _contract(
     n_rows = int(blocks.bounds[-1])  # without rows of weight 0
     fit = Fit(settings, data, None, n_rows, contraction)
     counted = apart if apart is None or mass is None else apart[mass > 0]
-    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up(apart=counted))
+    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up(None, counted))
     if mass is not None and (mass == 0).any():
         _join_weightless(first_level, data, before, start, mass, size)
     survivors = first_level.leaves

@@ -46,11 +46,11 @@ def join(members: Sequence[Member], *, exemplars_only: bool) -> FittedState:
     transition = replace(join_rows(settings, members), column_means=column_means)
     before = replace(members[0].state, names=join_names(members), history=begin_history(members[0]))
     n_wanted = count_wanted(members)
-    if (order[1:] < order[:-1]).any() or n_wanted != settings.goal.n_clusters:
+    if (order[1:] < order[:-1]).any() or n_wanted != settings.family.n_clusters:
         # clusters are found in another order than that of the rows, or more than at the fit; then
         # they go on in this
         in_order = [members[one] for one in order]
-        aimed = settings.aiming_at(n_wanted)
+        aimed = settings if n_wanted is None else settings.aiming_at(n_wanted)
         found, labels = find_clusters(
             aimed,
             replace(join_rows(aimed, in_order), column_means=column_means, goes_on=False),
@@ -88,8 +88,7 @@ def depends_on_order(settings: Settings) -> bool:
     """Return whether the clusters of a model depend on the order of its rows, by which random
     numbers are drawn.
     """
-    goal = settings.goal
-    return settings.takes_k or goal.n_clusters is not None or goal.is_chosen
+    return settings.family.takes_k or settings.family.clusters_last
 
 
 def count_wanted(members: Sequence[Member]) -> int | None:
@@ -98,7 +97,7 @@ def count_wanted(members: Sequence[Member]) -> int | None:
 
     None if the number is chosen, or found by the base method.
     """
-    given = members[0].settings.goal.n_clusters
+    given = members[0].settings.family.n_clusters
     if given is None or len(members) == 1:
         return given
     return max(given, *(member.state.n_clusters for member in members))

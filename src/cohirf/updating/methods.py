@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
@@ -12,18 +12,14 @@ from cohirf import validation
 from cohirf.data.open_data import choosing_client, open_training_data
 from cohirf.fitting.settings import Settings
 from cohirf.rows.arrays import is_on_device, to_host
+from cohirf.summary.fitted import FittedModel
 from cohirf.summary.state import FittedState
 from cohirf.updating.forget import forget
 from cohirf.updating.update import recluster, update
 
 
-class UpdatingMixin:
+class UpdatingMixin(FittedModel):
     """Updates of a fitted model."""
-
-    if TYPE_CHECKING:  # of CoHiRF
-        _state: FittedState
-
-        def _become(self, fitted: Any, state: FittedState) -> Self: ...
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(

@@ -23,15 +23,10 @@ from cohirf.data.first_level import FirstLevel
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once
 from cohirf.fitting import Fit, fit_data
-from cohirf.fitting.results import (
-    Clusters,
-    KeptRows,
-    RunLevels,
-    count_aside,
-    describe_clusters,
-)
-from cohirf.fitting.settings import Settings, Settled, make_contraction
-from cohirf.landmarks import MAX_LANDMARKS, Landmarks, sample_landmarks
+from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.results import Clusters, KeptRows, RunLevels, make_state
+from cohirf.fitting.settings import Settings, Settled
+from cohirf.landmarks import MAX_LANDMARKS, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.later import Later
 from cohirf.summary.numbers import Changes, Overlap, Step, continue_history, keep_names
@@ -52,7 +47,7 @@ class Kind:
     @classmethod
     def of(cls, settings: Settings, batch_size: int | None) -> Kind:
         """Return what the updates of a model do."""
-        return cls(settings.takes_k, MAX_LANDMARKS if batch_size is None else batch_size)
+        return cls(settings.family.takes_k, MAX_LANDMARKS if batch_size is None else batch_size)
 
     def keeps_all(self, n_rows: int) -> bool:
         """Return whether a model of ``n_rows`` rows keeps all of them, so that an update is a fit
@@ -185,28 +180,15 @@ def climb(settings: Settings, transition: Transition) -> FittedState:
         fit = Fit(settings, data, None, summary.n_rows, contraction)
         state, records, tally = fit.climb(first_level, None, stays=former is not None)
         ending = fit.end(first_level, state, former)
-        clusters = Clusters.of(settings, data, first_level, ending)
+        clusters = Clusters.of(settings, data, ending)
         fit.warn_of_problem(clusters.sizes)
         kept = keep_landmarks(transition, data, clusters)
-        levels = RunLevels(records, state.level, batches.tally, tally)
-        return FittedState(
-            clusters=describe_clusters(data, None, clusters, ending, kept),
-            choice=count_aside(ending.choice, clusters),
-            rows=RowResults.of(
-                summary.row_map, groups.rows, clusters.labels, summary.sizes, ending.state.fusions
-            ),
-            tree=ending.tree,
-            column_means=transition.column_means,
-            landmarks=Landmarks(
-                kept.points, clusters.labels[kept.leaves], metric=contraction.space.name
-            ),
-            landmark_rows=kept.rows,
-            batch_size=summary.batch_size,
-            n_levels=levels.n_levels,
-            records=levels.records,
-            feature_agreement=levels.feature_agreement,
-            summary=Later.known(summary),
+        rows = RowResults.of(
+            summary.row_map, groups.rows, clusters.labels, summary.sizes, ending.state.fusions
         )
+        levels = RunLevels(records, state.level, batches.tally, tally)
+        found = make_state(data, None, clusters, kept, rows, contraction, levels)
+        return replace(found, batch_size=summary.batch_size)
 
 
 def upper_mass(groups: RowGroups, *, sum_mass: bool) -> Mass:

@@ -109,11 +109,10 @@ def goes_on(settings: Settings, state: FittedState) -> bool:
     Those of a density-based method without ``n_clusters``, and of the paper's algorithm, are what
     the levels find.
     """
-    goal = settings.goal
     return (
         summary_of(settings, state).is_settled
         and state.n_clusters > 0
-        and (goal.n_clusters is not None or goal.is_chosen)
+        and settings.family.clusters_last
     )
 
 

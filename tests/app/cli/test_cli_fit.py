@@ -27,6 +27,7 @@ import cohirf as package
 from cohirf import CoHiRF, open_source
 from cohirf.app.cli import main
 from cohirf.app.cli.options import settle_parameters
+from cohirf.app.preparation import prepare
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -127,14 +128,14 @@ def test_what_it_chose_can_be_given(cohirf, folder, iris):
 def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
         "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 "
-        "--max-features 0.5 --consensus relaxed --batch-size 100 --checkpoint ck/ --label-column "
+        "--max-features 0.5 --batch-size 100 --checkpoint ck/ --label-column "
         "species --id-column id --scale standard --out labels.parquet --model model.cohirf "
         "--report report.html --n-jobs 2 --seed 0"
     )
     outcome = cohirf(*command.split())
     assert outcome.code == 0
     X = StandardScaler().fit_transform(iris[FEATURES])
-    options = {"views": 5, "max_features": 0.5, "consensus": "relaxed", "batch_size": 100}
+    options = {"views": 5, "max_features": 0.5, "batch_size": 100}
     labels = expected_labels(X, DBSCAN(eps=0.8, min_samples=5), **options)
     table = pq.read_table("labels.parquet")
     assert table.column_names == ["id", "cluster"]
@@ -329,9 +330,8 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
     assert (read_labels() == expected_labels(source, KMeans(3), views=2, batch_size=40)).all()
 
 
-def test_batches_can_be_local(cohirf, folder, iris):
+def test_batches_of_dbscan_are_local(cohirf, folder, iris):
     options = ("--estimator", "dbscan", "--param", "eps=0.5", "--scale", "none", "--batch-size", 40)
-    local = ("--batches", "local")
     assert (
         cohirf(
             "fit",
@@ -341,13 +341,12 @@ def test_batches_can_be_local(cohirf, folder, iris):
             "--drop",
             "species",
             *options,
-            *local,
             "--out",
             "labels.csv",
         ).code
         == 0
     )
-    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40, batches="local")
+    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40)
     assert (read_labels() == same).all()
 
 
@@ -432,7 +431,7 @@ def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart, iris):
     outcome = cohirf("fit", "deep.csv", *apart, *QUICK, "--json")
     warning = (
         "deep.csv: column 'depth' has 3 cells of -999, far from all others: if these are missing, "
-        "give --as 'depth'=number:-999; they are taken as numbers."
+        "give --as depth=number:-999; they are taken as numbers."
     )
     assert f"warning: {warning}\n" in outcome.err
     assert json.loads(outcome.out)["warnings"] == [warning]
@@ -631,51 +630,28 @@ def regions(folder):
     pd.DataFrame(columns).to_csv("regions.csv", index=False)
 
 
-def test_a_category_whose_levels_are_the_clusters_is_left_out(cohirf, regions):
-    outcome = cohirf("fit", "regions.csv", "--json")
-    document = json.loads(outcome.out)
-    said = "with it, the clusters are nearly its levels"
-    assert (
-        f"region is left out, and the fit repeated: {said}; give --as region=category to keep it."
-        in outcome.err
-    )
-    assert f"region was left out: {said}." in document["headline"]
-    assert document["sizes"] != [100, 100, 100]
-    assert document["columns"][0]["kind"] == "dropped"
-    assert said in str(document["columns"][0])
-    kept = cohirf("fit", "regions.csv", "--as", "region=category", "--json")
-    assert "They are nearly the levels of region." in json.loads(kept.out)["headline"]
-    assert "left out" not in kept.err
-
-
-def test_with_a_checkpoint_a_category_whose_levels_are_the_clusters_stays_and_is_said(
+def test_a_category_whose_levels_are_the_clusters_stays_and_the_way_without_it_is_offered(
     cohirf, regions
 ):
-    outcome = cohirf("fit", "regions.csv", "--checkpoint", "ck", "--clusters", 3, "--json")
-    said = (
-        "nearly the levels of region: give --drop region and another --checkpoint to fit without "
-        "it."
+    outcome = cohirf("fit", "regions.csv", "--json")
+    document = json.loads(outcome.out)
+    assert "They are nearly the levels of region." in document["headline"]
+    assert (
+        "The clusters are nearly the levels of region: give --drop region to cluster by the other "
+        "columns." in outcome.err
     )
-    assert said in outcome.err
-    assert json.loads(outcome.out)["sizes"] == pytest.approx([100, 100, 100], abs=3)
+    assert document["columns"][0]["kind"] == "category"
+    without = json.loads(cohirf("fit", "regions.csv", "--drop", "region", "--json").out)
+    assert "region" not in without["headline"]
 
 
-def test_a_category_stays_if_numbers_alone_have_the_same_clusters(cohirf, folder):
-    rng = np.random.default_rng(0)
-    size = np.repeat([0.0, 9.0], 60)
-    columns = {"length": size + rng.normal(size=120), "width": size + rng.normal(size=120)}
-    pd.DataFrame({**columns, "kind": np.where(size > 0, "large", "small")}).to_csv(
-        "kinds.csv", index=False
-    )
-    outcome = cohirf("fit", "kinds.csv", "--json")
-    assert "They are nearly the levels of kind." in json.loads(outcome.out)["headline"]
-    assert "left out" not in outcome.err
-
-
-def test_a_fit_stays_if_it_cannot_be_repeated_without_a_category(cohirf, regions):
-    outcome = cohirf("fit", "regions.csv", "--max-features", 5, "--clusters", 3, "--json")
-    assert json.loads(outcome.out)["sizes"] == pytest.approx([100, 100, 100], abs=3)
-    assert "left out" not in outcome.err
+def test_the_clusters_of_the_program_are_those_of_the_library_on_the_prepared_table(
+    cohirf, regions
+):
+    cohirf("fit", "regions.csv", "--seed", 3, "--out", "labels.csv")
+    prepared = prepare(Path("regions.csv"), scaling="standard")
+    model = CoHiRF(n_clusters="auto", random_state=3).fit(prepared.array())
+    assert pd.read_csv("labels.csv")["cluster"].tolist() == model.labels_.tolist()
 
 
 def test_many_clusters_are_counted_below_the_largest(cohirf, folder, apart):

@@ -216,7 +216,7 @@ def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris)
         ),
         (
             "--clusters 5 --out labels.csv --data unnamed.csv",
-            "--id-column 'id': unnamed.csv has no such column: it has 'sepal_length', "
+            "--id-column id: unnamed.csv has no such column: it has 'sepal_length', "
             "'sepal_width', 'petal_length', 'petal_width', 'species'.",
         ),
     ],
@@ -367,8 +367,7 @@ def test_report_refuses_other_data(cohirf, model, iris):
     outcome = cohirf("report", model, "short.csv", "--out", "report.html")
     assert (outcome.code, outcome.err) == (
         2,
-        "cohirf: The data has 149 rows, but the model was fitted on 150: pass the data of the "
-        "fit.\n",
+        "cohirf: X has 149 rows, but the model was fitted on 150: pass the data of the fit.\n",
     )
 
 

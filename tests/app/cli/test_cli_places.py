@@ -105,7 +105,7 @@ def test_bad_coordinates_are_named_with_their_lines(cohirf, places):
         ),
         (
             ["--eps", "2km", "--places", "lat", "width"],
-            "--places 'width': places.parquet has no such column",
+            "--places width: places.parquet has no such column",
         ),
         (["--eps", "2km", "--drop", "lat"], "give two columns that have no other role"),
     ],

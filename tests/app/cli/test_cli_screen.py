@@ -1,50 +1,32 @@
 """What a terminal, a log and a program see; help and completion."""
 
-import ast
 import io
 import re
 import subprocess
 import sys
 import time
 import warnings
-from functools import cache
-from inspect import signature
 from multiprocessing import get_context
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from tools import demo, house
 
-import cohirf as package
 from cohirf import CoHiRF, __version__
 from cohirf.app.cli import main
 from cohirf.app.cli.console import Console, TextGrid, grid_lines, wrap
-from cohirf.app.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
-from cohirf.app.cli.options import (
-    DOCUMENTED,
-    FLAGS,
-    NOT_OPTIONS,
-    SEARCH_FLAGS,
-    DataOptions,
-    MethodOptions,
-    ScreenOptions,
-    parameter_options,
-    read_docstring,
-    read_file,
-    read_parameters,
-    search_options,
-    to_arguments,
-)
+from cohirf.app.cli.errors import explain, flag_of, one_line
+from cohirf.app.cli.options import Imputing, Merge, Scaling, read_parameters
 from cohirf.app.preparation.preparation import IMPUTES, SCALINGS
-from cohirf.tuning import search_space, tune
+from cohirf.wording import setting, writing_settings
 
 COMMANDS = [
     "fit",
-    "tune",
     "predict",
     "update",
     "merge",
@@ -73,64 +55,27 @@ def plain(text):
 # -- options
 
 
-def test_options_are_the_parameters_of_the_estimator():
-    library = signature(CoHiRF).parameters
-    assert set(DOCUMENTED) == set(library) - NOT_OPTIONS
-    assert {name: found.default for name, found in DOCUMENTED.items()} == {
-        name: str(library[name].default) for name in DOCUMENTED
-    }
-    assert FLAGS["n_clusters"], FLAGS["batch_size"] == ("--clusters", "--batch-size")
-
-
-def test_options_of_a_search_are_the_parameters_of_tune():
-    library = signature(tune).parameters
-    documented = read_file("tuning/tune.py", "tune")
-    for name in SEARCH_FLAGS:
-        assert documented[name].default == str(library[name].default)
-
-
-@pytest.mark.parametrize("group", [DataOptions, MethodOptions, ScreenOptions])
-def test_groups_document_their_options(group):
-    assert set(read_docstring(group.__doc__)) == set(vars(group()))
-
-
-@pytest.mark.parametrize("made", [parameter_options(), search_options()], ids=["fit", "tune"])
-def test_the_help_is_one_sentence_about_options(made):
-    for name, declared in made.items():
-        assert not re.search(r"`|callable|verbose|None", declared.help), name
-        assert 0 < len(declared.help) < 300, name
-        assert declared.metavar, name
-
-
-def test_shells_complete_what_the_library_takes():
-    for name, limits in CoHiRF._parameter_constraints.items():
-        options = {option for limit in limits for option in getattr(limit, "options", ())}
-        if name in FLAGS and options:
-            assert set(parameter_options()[name].autocompletion("")) == options, name
-    assert search_options()["metric"].autocompletion("") == list(search_space.METRICS)
-    of_data = read_docstring(DataOptions.__doc__)
-    assert (
-        of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""
-    )
-    assert of_data["impute"].kind == f"""{{{", ".join(f'"{name}"' for name in IMPUTES)}}}"""
+def test_choices_are_those_of_the_library():
+    (merges,) = CoHiRF._parameter_constraints["merge"]
+    assert set(get_args(Merge)) == merges.options
+    assert get_args(Scaling) == ("auto", *SCALINGS)
+    assert get_args(Imputing) == tuple(IMPUTES)
 
 
 def test_options_become_parameters():
-    given = {"views": "3", "max_features": "0.5", "batch_size": "auto", "random_state": "none"}
-    parameters = read_parameters(given)
-    assert parameters == {
-        "views": 3,
-        "max_features": 0.5,
-        "batch_size": "auto",
-        "random_state": None,
-    }
+    given = {"views": 3, "max_features": "0.5", "batch_size": "auto", "n_jobs": None}
+    parameters = {"views": 3, "max_features": 0.5, "batch_size": "auto"}
+    assert read_parameters(given) == parameters
     assert read_parameters(dict(given, batch_size="2GB")) == parameters | {"batch_size": "2GB"}
-    assert to_arguments({"batch_size": "2GB", "views": 3}) == [
-        "--batch-size",
-        "2GB",
-        "--views",
-        "3",
-    ]
+
+
+def test_every_parameter_of_a_message_has_an_option():
+    commands = house.program().commands.values()
+    flags = {flag for command in commands for one in command.params for flag in one.opts}
+    named = ["n_clusters", "random_state", "kinds", "scaling", "overwrite", "batch_size", "drop"]
+    named += ["header", "delimiter", "vectors", "places", "impute", "views", "max_features"]
+    named += ["min_cluster_size", "checkpoint", "n_jobs", "text", "images", "label_column"]
+    assert [name for name in named if flag_of(name) not in flags] == []
 
 
 @pytest.mark.parametrize("width", [60, 100])
@@ -150,7 +95,7 @@ def test_the_program_has_as_many_options_as_the_house_rules_allow():
 
 def test_help_of_fit_lists_what_can_be_set(cohirf):
     out = cohirf("fit", "--help").out
-    for flag in (*FLAGS.values(), "--estimator", "--param", "--label-column", "--out", "--json"):
+    for flag in ("--clusters", "--seed", "--estimator", "--param", "--label-column", "--json"):
         assert f"│ {flag} " in out, flag
     assert "sc-srgf" in out
 
@@ -249,14 +194,8 @@ def test_a_warning_is_said_once(capsys):
     console = Console()
     with console.watching():
         for _ in range(2):
-            warnings.warn(
-                "batch_size=5 is thin: raise batch_size, or set views=20.",
-                UserWarning,
-                stacklevel=1,
-            )
-    assert capsys.readouterr().err == (
-        "warning: --batch-size 5 is thin: raise --batch-size, or set --views 20.\n"
-    )
+            warnings.warn("batches are thin", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "warning: batches are thin\n"
 
 
 def test_a_stream_that_lacks_letters_gets_their_numbers(monkeypatch):
@@ -293,18 +232,26 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
             "a.csv: Input/output error: give another path.",
         ),
         (OSError("odd\nthing"), "odd thing"),
-        (
-            ValueError("batch_size.csv and a/n_jobs/b are odd: raise n_jobs."),
-            "batch_size.csv and a/n_jobs/b are odd: raise --n-jobs.",
-        ),
-        (
-            ValueError("batch_size=3 and max_features are n_clusters=2, my_batch_size=4"),
-            "--batch-size 3 and --max-features are --clusters 2, my_batch_size=4",
-        ),
     ],
 )
-def test_errors_are_one_line_in_words_of_options(error, line):
+def test_errors_are_one_line(error, line):
     assert explain(error) == line
+
+
+def test_messages_name_parameters_as_python_does_except_in_the_program(cohirf, folder):
+    refused = "is above the 2 features of X: give an int from 1 to 2 or a fraction in (0, 1]."
+    with pytest.raises(ValueError, match=re.escape(f"max_features=7 {refused}")):
+        CoHiRF(max_features=7).fit([[1.0, 2.0], [3.0, 1.0]])
+    Path("two.csv").write_text("a,b\n1,2\n3,1.5\n", encoding="utf-8")
+    outcome = cohirf("fit", "two.csv", "--max-features", 7)
+    assert outcome.err.endswith(f"cohirf: --max-features 7 {refused}\n")
+
+
+def test_settings_are_written_as_before_when_a_program_has_ended():
+    with pytest.raises(ZeroDivisionError), writing_settings(lambda name, *_: f"<{name}>"):  # noqa: PT012
+        assert setting("views", 3) == "<views>"
+        raise ZeroDivisionError
+    assert setting("views", 3) == "views=3"
 
 
 def test_what_a_terminal_would_obey_is_made_visible():
@@ -446,57 +393,3 @@ def test_text_takes_several_lines_below_its_heading():
 
 def test_files_get_whole_lines():
     assert wrap("word " * 100, None) == ["word " * 100]
-
-
-# -- messages of the library that are rewritten are still worded as the program expects
-
-PACKAGE = Path(package.__file__).parent
-REMEDY = "fit from a file with cohirf.open_source"
-# what stands for an expression in a message; every other one is a 1, or '1' where it is quoted
-VALUES = {
-    "remedy": REMEDY,
-    "name": "seeds",
-    "before.get(name)": "tuple(1)",
-    "about.get(name)": "tuple(1)",
-    "option": "header",
-}
-
-
-def strings_in(tree):
-    """Yield the strings of a file, those with expressions in them filled."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        if isinstance(node, ast.JoinedStr):
-            yield "".join(
-                part.value if isinstance(part, ast.Constant) else filled(part)
-                for part in node.values
-            )
-
-
-def filled(part):
-    value = VALUES.get(ast.unparse(part.value), "1")
-    return repr(value) if part.conversion == ord("r") else value
-
-
-@cache
-def messages():
-    files = (
-        path
-        for path in PACKAGE.rglob("*.py")
-        if path.name != "errors.py" or path.parent.name != "cli"
-    )
-    return {
-        message
-        for path in files
-        for message in strings_in(ast.parse(path.read_text(encoding="utf-8")))
-    }
-
-
-@pytest.mark.parametrize("pattern", [pattern for pattern, _ in IN_WORDS_OF_OPTIONS])
-def test_every_pattern_matches_a_message_of_the_library(pattern):
-    assert any(re.search(pattern, message) for message in messages())
-
-
-def test_the_remedy_of_a_pattern_is_one_of_the_library():
-    assert REMEDY in messages()

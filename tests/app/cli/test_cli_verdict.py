@@ -62,7 +62,7 @@ def test_small_clusters_are_a_warning_that_names_the_command(cohirf, tmp_path):
     outcome = cohirf(
         "fit", str(tmp_path / "far.npy"), "--estimator", "agglomerative", "--clusters", "2"
     )
-    assert "become noise; cohirf cut with fewer --clusters merges them." in outcome.err
+    assert "become noise; cohirf cut with fewer clusters merges them." in outcome.err
 
 
 def test_a_fit_ends_with_the_headline(cohirf, folder):

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_digits, make_moons
@@ -18,6 +19,7 @@ from cohirf import CoHiRF
 from cohirf.app.explain import page as rendering
 from cohirf.app.explain import write_report
 from cohirf.app.explain.cuts import find_cuts
+from cohirf.app.preparation import prepare
 from cohirf.store.models import Origin
 
 playwright = pytest.importorskip(
@@ -559,3 +561,73 @@ def test_buttons_of_the_map_cover_no_rows(open_report, tmp_path, width):
     assert (
         max(box["y"] + box["height"] for box in boxes) <= page.locator("#map").bounding_box()["y"]
     )
+
+
+@pytest.fixture(scope="module")
+def write_long_page(tmp_path_factory):
+    """Return a function that writes a page with names of 60 characters."""
+
+    def write(n_clusters, n_columns):
+        rng = np.random.default_rng(0)
+        group = np.arange(30 * n_clusters) % n_clusters
+        scales = 10.0 ** rng.integers(-3, 8, n_columns)
+        values = 5 * rng.normal(size=(n_clusters, n_columns))[group]
+        values = scales * (values + rng.normal(size=values.shape))
+        names = [f"{place}_turnover_of_the_store".ljust(60, "_") for place in range(n_columns)]
+        frame = pd.DataFrame(values, columns=names)
+        frame["level of the customers".ljust(60, ".")] = [
+            f"level {one} ".ljust(60, "x") for one in group
+        ]
+        data = prepare(frame)
+        model = CoHiRF(n_clusters=n_clusters, random_state=0).fit(data.array())
+        path = tmp_path_factory.mktemp("long") / "report.html"
+        return write_report(model, data, path, data_name="a name of a file without end.csv")
+
+    return write
+
+
+# text that sticks out of its box, where nothing scrolls or is cut off; a heading reaches into the
+# padding around it
+STICKING_OUT = """() => [...document.querySelectorAll("main *, header *")].filter((one) =>
+    one.clientWidth && !one.closest(".scroll, svg, .sr, .card header")
+    && getComputedStyle(one).overflowX === "visible" && getComputedStyle(one).display !== "inline"
+    && one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_columns"),
+    [(2, 2), *(pytest.param(*size, marks=pytest.mark.slow) for size in ((3, 200), (20, 40)))],
+)
+def test_names_of_sixty_characters_fit(open_report, write_long_page, n_clusters, n_columns):
+    path = write_long_page(n_clusters, n_columns)
+    for width in (390, 1280):
+        for scheme in ("light", "dark"):
+            size = {"width": width, "height": 900}
+            page = open_report(path, viewport=size, color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            assert page.evaluate(STICKING_OUT) == []
+            assert "e+" not in page.inner_text("#cards")
+            assert page.locator("#opening li").count() >= 2
+            page.context.close()
+
+
+def test_the_title_follows_the_slider(page, digits):
+    choose_cut(page, digits.final)
+    title = page.inner_text("#title")
+    assert page.locator("#opening.past").count() == 0
+    choose_cut(page, digits.final + 1)
+    n_clusters = digits.cuts[digits.final + 1].n_clusters
+    assert page.inner_text("#title").startswith(f"{n_clusters} clusters in ")
+    assert page.locator("#opening.past").count() == 1
+    choose_cut(page, digits.final)
+    assert page.inner_text("#title") == title
+
+
+def test_discs_do_not_hide_each_other(page, digits):
+    choose_cut(page, digits.final)
+    pairs = page.get_attribute("#map", "data-discs").split()
+    found = [tuple(map(float, pair.split(","))) for pair in pairs]
+    assert len(found) == digits.cuts[digits.final].n_clusters
+    for place, one in enumerate(found):
+        for other in found[:place]:
+            assert np.hypot(one[0] - other[0], one[1] - other[1]) >= 20

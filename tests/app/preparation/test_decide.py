@@ -1,6 +1,8 @@
 """What a column is, decided from its cells."""
 
 import datetime
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -199,29 +201,67 @@ def test_a_single_stray_among_many_is_missing_and_named():
     )
 
 
-def test_all_problems_are_told_at_once():
-    frame = pd.DataFrame(
-        {
-            "age": ["1", "2", "x", "y", *"34567"],
-            "when": ["2024-01-01"] * 7 + ["soon", "later"],
-            "fine": np.arange(9) ** 2.0,
-            "size": [1, "XL", 2, 3, 4, 5, 6, 7, 8],
-        }
-    )
+def test_all_wishes_that_cannot_be_granted_are_told_at_once():
+    frame = pd.DataFrame({"age": ["old", "young"] * 5, "when": ["soon", "later"] * 5})
     with pytest.raises(DataError) as caught:
-        prepare(frame)
+        prepare(frame, kinds={"age": "number", "when": "date"})
     assert str(caught.value).splitlines() == [
-        "The table: 3 columns have problems:",
-        "column 'age' has 2 of 9 cells that are not numbers: row 2: 'x', row 3: 'y'; give "
-        "kinds={'age': 'number'} to take these as missing, kinds={'age': 'category'}, or "
-        "drop=['age'].",
-        "column 'when' has 2 of 9 cells that are not dates: row 7: 'soon', row 8: 'later'; give "
-        "kinds={'when': 'date'} to take these as missing, kinds={'when': 'category'}, or "
-        "drop=['when'].",
-        "column 'size' has 1 of 9 cells that are not numbers: row 1: 'XL'; give kinds={'size': "
-        "'number'} to take these "
-        "as missing, kinds={'size': 'category'}, or drop=['size'].",
+        "The table: 2 columns have problems:",
+        "column 'age' is not a number: none of its cells can be read as one.",
+        "column 'when' is not a date: none of its cells can be read as one.",
     ]
+
+
+STORIES = ["1Story"] * 50 + ["2Story"] * 30 + ["1.5Fin", "1.5Unf", "SFoyer", "SLvl"] * 5
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "said"),
+    [
+        # what pandas writes of a flag with gaps
+        (["0.0", "1.0", None, "1.0"] * 50, "boolean", ""),
+        (["1Fam"] * 80 + ["2fmCon", "Duplex", "Twnhs", "TwnhsE"] * 5, "category", "'2fmCon'"),
+        (STORIES, "category", "'1.5Fin'"),
+        (["1. White"] * 80 + ["2. Black", "3. Asian", "4. Other"] * 6, "category", "'2. Black'"),
+        (["4", "6", "8", "5"] * 23 + ["rotary"], "number", "'rotary'"),
+        ([*(str(number**2 % 89) for number in range(60)), "[98]", "1/2"], "number", "'[98]'"),
+        ([f"{a}, {a + 3}, 8" for a in range(40)] + list("12345678"), "id", ""),
+        ([*X.astype(str), "1e999"], "number", "'1e999'"),
+        ([*X, np.inf], "number", "'inf'"),
+        (["yes", "no"] * 40 + ["perhaps"], "category", ""),
+        ([{"a": 1}] * N, "other", ""),
+        ([1e200, *X], "other", ""),
+    ],
+)
+def test_a_column_never_refuses_a_table(cells, kind, said):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert kind_of(cells) == kind
+    assert len(caught) == (said != "")
+    assert said in str([str(one.message) for one in caught])
+
+
+def test_a_column_with_no_value_in_a_whole_block_is_prepared(monkeypatch):
+    monkeypatch.setattr("cohirf.app.preparation.learn.MEASURED_BYTES", 1600)
+    late = np.where(np.arange(N) < N / 2, np.nan, 5 + X)
+    early = late[::-1]
+    learned = prepare(pd.DataFrame({"late": late, "early": early, "x": X})).preparation
+    known = (5 + X)[N // 2 :]
+    np.testing.assert_allclose(learned.offset, [known.mean(), known.mean(), X.mean()])
+    # a column half of which is missing has less weight
+    weight = np.array([0.5 / 0.8, 0.5 / 0.8, 1.0]) ** 2
+    np.testing.assert_allclose(learned.scale * weight, [known.std(), known.std(), X.std()])
+
+
+def test_all_that_cannot_be_read_as_it_seems_is_said_with_a_remedy():
+    frame = pd.DataFrame({"style": STORIES, "x": np.resize(X, len(STORIES))})
+    said = (
+        "The table: column 'style' has 80 of 100 cells that are numbers, and others such as "
+        "'1.5Fin': it is taken as a category; give kinds={'style': 'number'} to take the others as "
+        "missing."
+    )
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        prepare(frame)
 
 
 @pytest.mark.parametrize(
@@ -259,14 +299,49 @@ def test_the_user_may_keep_a_column(cells, kind):
     assert kind_of(cells, kinds={"column": kind}) == kind
 
 
-def test_the_first_id_names_the_rows():
-    prepared = prepare(
-        pd.DataFrame(
-            {"x": X, "name": [f"n{i}" for i in range(N)], "other": [f"o{i}" for i in range(N)]}
-        )
-    )
-    assert prepared.preparation.id_column == "name"
+@pytest.mark.parametrize(
+    ("before", "names"), [({}, "name"), ({"row": range(1, N + 1)}, "name"), ({"key": X}, "name")]
+)
+def test_the_first_id_with_words_names_the_rows(before, names):
+    words = {"name": [f"n{i}" for i in range(N)], "other": [f"o{i}" for i in range(N)]}
+    prepared = prepare(pd.DataFrame({**before, "x": X, **words}))
+    assert prepared.preparation.id_column == names
     assert next(prepared.ids()).to_pylist()[:2] == ["n0", "n1"]
+
+
+def test_a_counter_names_the_rows_if_nothing_else_does():
+    frame = pd.DataFrame({"x": X, "row": np.arange(N), "y": RNG.normal(size=N)})
+    assert prepare(frame).preparation.id_column == "row"
+
+
+def test_ids_with_gaps_are_no_numbers():
+    rising = np.cumsum(RNG.integers(1, 400, N))
+    frame = pd.DataFrame({"case": rising, "x": X})
+    first, _ = prepare(frame).preparation.describe()
+    assert first.note == "left out: rises from row to row, as ids do; names the rows"
+    # behind other columns, such numbers may be measured
+    assert prepare(frame[["x", "case"]]).preparation.describe()[1].kind == "number"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pd.date_range("2020-01-01", periods=N, freq="D"),
+        pd.date_range("2020-01-01", periods=N, freq="MS")[::-1],
+        pd.bdate_range("2020-01-01", periods=N).strftime("%d.%m.%Y"),
+        1949 + np.arange(N) / 12,
+        10 * np.arange(N),
+    ],
+)
+def test_dates_and_numbers_in_equal_steps_count_rows_and_are_no_feature(cells):
+    frame = pd.DataFrame({"x": X, "at": cells})
+    prepared = prepare(frame)
+    assert prepared.feature_names == ["x"]
+    assert "counts the rows" in prepared.preparation.describe()[1].note
+    again = prepare(
+        frame, kinds={"at": "number" if np.asarray(cells).dtype.kind in "if" else "date"}
+    )
+    assert again.feature_names[:2] == ["x", "at"]
 
 
 @pytest.mark.parametrize("name", ["zip", "ZIP_code", "plz", "PostalCode", "phone"])
@@ -275,6 +350,17 @@ def test_codes_are_no_numbers(name, as_type):
     codes = [as_type(code) for code in RNG.choice([10115, 80331, 20095], N)]
     assert kind_of(codes, name) == "category"
     assert kind_of([as_type(10_000 + 7 * number) for number in range(N)], name) == "id"
+
+
+def test_hashes_of_64_bits_are_ids():
+    hashes = RNG.integers(2**60, 2**63, N).astype(np.uint64)
+    assert kind_of(hashes) == kind_of(hashes.astype(np.int64)) == "id"
+
+
+def test_codes_are_categories_where_some_are_missing():
+    codes = ["98101.0", "98102.0", None, "98103.0"] * 50  # as pandas writes whole numbers with gaps
+    assert kind_of(codes, "zipCode") == kind_of(codes, "ZIPCode") == "category"
+    assert kind_of(codes, "price") == "number"
 
 
 def test_spellings_of_a_level_are_one_level():

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from cohirf.app.cli.errors import Interrupted, Terminated, explain, one_line
+from cohirf.app.cli.errors import Interrupted, Terminated, as_option, explain, one_line
 from cohirf.optional import import_optional
+from cohirf.wording import writing_settings
 
 BAD_INPUT = 2
 STOPPED = 130
@@ -31,13 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _arguments.set(tuple(sys.argv[1:] if arguments is None else arguments))
     try:
         typer = import_optional("typer", "cli", "The program cohirf")
-    except ImportError as error:  # in these words: those of options need typer
+    except ImportError as error:
         return _end(str(error), BAD_INPUT)
     signals: list[int] = []
     try:
         from cohirf.app.cli.app import app
 
-        with _stopping_on_sigterm(signals):
+        with _stopping_on_sigterm(signals), writing_settings(as_option):
             program = typer.main.get_command(app)
             code = program.main(
                 args=list(_arguments.get()), prog_name="cohirf", standalone_mode=False

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cohirf import progress
-from cohirf.app.cli.errors import in_words_of_options, one_line
+from cohirf.app.cli.errors import one_line
 from cohirf.app.cli.options import ScreenOptions
 
 NARROWEST_SCREEN = 40  # columns of a terminal
@@ -55,17 +55,13 @@ class Console:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Show progress and warnings of the library, with parameter names replaced by options."""
-        display = progress.Display(
-            "", lambda line: self.note(in_words_of_options(line)), self.quiet
-        )
+        """Show progress and warnings of the library."""
+        display = progress.Display("", self.note, self.quiet)
         with progress.shown_by(display), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations are for programmers
             warnings.simplefilter("default", UserWarning)
             warnings.simplefilter("default", RuntimeWarning)
-            warnings.showwarning = lambda message, *_, **__: self.warn(
-                in_words_of_options(str(message))
-            )
+            warnings.showwarning = lambda message, *_, **__: self.warn(str(message))
             yield
 
     @contextmanager

@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from cohirf import CoHiRF
 from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, read_count, read_number
 from cohirf.app.cli.options import settle_parameters
 from cohirf.app.cli.outputs import check_file, say_written
 from cohirf.app.preparation import Data, Prepared, prepare
 from cohirf.curate import NearDuplicates, Vectors, near_duplicates
-from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import IntArray
-from cohirf.sources import Source
-from cohirf.sources.tables import NumberColumn, write_tables
-from cohirf.store.files import replacing
+from cohirf.rows import IntArray
+from cohirf.sources import NumberColumn, Source, write_tables
+from cohirf.store import replacing
 
 MOST_PAIRED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
 CLUSTER_ROWS = 500
@@ -30,34 +29,16 @@ N_TOLD = 10  # removed rows in the summary
 OUT_FILES = (".parquet", ".npy")
 
 
-def curate(
+def curate_file(
     data: Path,
     *,
-    vectors: str | None = None,
-    deduplicate: str | None = None,
-    sample: str | None = None,
-    out: Path | None = None,
-    json: bool = False,
+    vectors: str | None,
+    deduplicate: str | None,
+    sample: str | None,
+    out: Path | None,
+    json: bool,
 ) -> None:
-    """Leave out near duplicates of vectors, and draw a sample that is spread evenly over them.
-
-    Parameters
-    ----------
-    vectors : name
-        Column of vectors; by default, the only one of the data.
-    deduplicate : float
-        Leave out rows whose cosine with a kept row is at least this, such as 0.95.
-    sample : int
-        Keep this many rows, spread evenly over the hierarchy of clusters.
-    out : file
-        Write the kept rows to this new .parquet file, or their numbers to an .npy file.
-
-    Examples
-    --------
-    cohirf curate docs.parquet --deduplicate 0.95 --out kept.parquet
-    cohirf curate docs.parquet --vectors embedding --deduplicate 0.95 --sample 100000 --out
-    kept.parquet
-    """
+    """Leave out near duplicates of vectors, and draw an even sample of them: cohirf curate."""
     console = Console(as_json=json)
     if deduplicate is None and sample is None:
         raise BadInputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from inspect import signature
 from math import ceil
 from pathlib import Path
@@ -12,16 +12,14 @@ from shlex import quote
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
+from cohirf import CoHiRF
 from cohirf.app.cli import command_line
 from cohirf.app.cli.console import Console, count_bytes
-from cohirf.app.cli.errors import BadInputError, Interrupted, in_words_of_options, read_count
+from cohirf.app.cli.errors import BadInputError, Interrupted, flag_of, read_count
 from cohirf.app.cli.options import (
     BASE_METHOD,
-    FLAGS,
     DataOptions,
-    FitParameters,
     MethodOptions,
     ScreenOptions,
     read_parameters,
@@ -48,25 +46,22 @@ from cohirf.app.cli.summary import (
     fact_grid,
     summarize_model,
 )
-from cohirf.app.explain import Topics, describe_clusters, make_headline, name_topics
-from cohirf.app.explain.effects import REPEATED
-from cohirf.app.explain.words import shorten
+from cohirf.app.explain import (
+    Description,
+    Topics,
+    describe_clusters,
+    make_headline,
+    name_topics,
+)
+from cohirf.app.explain.words import join_words
 from cohirf.app.preparation import Classes, Data, Prepared, prepare
 from cohirf.app.preparation.data import find_column, read_length
-from cohirf.app.preparation.decide import GIVEN_BACK
 from cohirf.clusterers.names import NAMES, make_base_method
-from cohirf.estimator import CoHiRF
+from cohirf.inspection import set_columns
 from cohirf.optional import import_optional
-from cohirf.planning.memory import (
-    format_bytes,
-    peak_bytes,
-    read_memory_limit,
-    reset_peak,
-    resident_bytes,
-)
-from cohirf.sources.files import shown
-from cohirf.store.models import Origin, save_model
-from cohirf.validation import set_columns
+from cohirf.planning import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
+from cohirf.store import Origin, save_model, shown
+from cohirf.wording import setting
 
 ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
 # To read a file takes at least so much memory, and for a large one up to so much more.
@@ -75,7 +70,6 @@ MOST_READING = 5 * 2**25
 COPIES_IN_MEMORY = (
     3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
 )
-LEVELS = {"category", "boolean"}  # kinds of columns
 NOTHING = (
     "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
     "--report report.html to see a report."
@@ -93,11 +87,12 @@ class Targets:
     keep: bool = False  # whether the columns of the data are written, too
 
 
-def fit(
+def fit_file(
     data: Path,
     method: MethodOptions,
-    given: FitParameters,
+    given: dict[str, Any],
     about: DataOptions,
+    targets: Targets,
     screen: ScreenOptions,
     *,
     vectors: str | None = None,
@@ -105,50 +100,12 @@ def fit(
     images: str | None = None,
     places: tuple[str, str] | None = None,
     eps: str | None = None,
-    out: Path | None = None,
-    keep: bool = False,
-    model: Path | None = None,
-    report: Path | None = None,
-    force: bool = False,
 ) -> None:
-    r"""Cluster the rows of a file.
+    """Cluster the rows of a file: cohirf fit.
 
-    Parameters
-    ----------
-    vectors : name
-        Column of vectors, such as embeddings, to cluster by their cosine; other columns are no
-        features.
-    text : name
-        Column of texts: clusters are named by words, and the report shows topics. --clusters
-        200,40,8 gives levels.
-    images : name
-        Column of images, as bytes or paths: with --text, the report has small copies of those of
-        typical rows.
-    places : latitude longitude
-        Two columns with degrees, which are the only features: cluster by distance along the globe.
-    eps : float or str
-        The radius of DBSCAN, which is then the base method; with --places a length, such as 2km,
-        500m or 1mi.
-    keep : bool
-        Write the columns of the data to --out, too.
-    model : file
-        Save the model to this new file.
-    report : file
-        Write a report to this .html file.
-
-    Examples
-    --------
-    cohirf fit data.csv
-    cohirf fit iris.csv --label-column species --clusters 3 --report report.html
-    cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv
-    cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000
-    --checkpoint ck/ \
-    --id-column id --out labels.parquet --model model.cohirf
-    cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 --report topics.html
-    cohirf fit places.parquet --places lat lon --eps 2km --report map.html
+    ``given`` are parameters of CoHiRF; those that are None are not given.
     """
     console = Console.on(screen)
-    targets = Targets(out, model, report, force, keep=keep)
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
     given, levels = _read_topic_levels(given)
@@ -161,8 +118,8 @@ def fit(
     _refuse_low_limit(data, read_memory_limit(parameters.get("batch_size")))
     with console.reading(data):
         prepared = prepare(data, **asked)
-    if keep:
-        check_kept(out, prepared.data)
+    if targets.keep:
+        check_kept(targets.out, prepared.data)
     texts = None if text is None else _read_texts(prepared.data, text)
     if images is not None and texts is None:
         raise BadInputError(
@@ -172,7 +129,7 @@ def fit(
     if images is None:
         pictures = None
     else:
-        pictures = find_column(at.name, at.columns, images, f"{images=}")
+        pictures = find_column(at.name, at.columns, images, setting("images", images))
     settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
     chosen = {"--estimator": named} if named != method.estimator else {}
     chosen |= {} if base is not None or "n_clusters" in parameters else {"--clusters": "auto"}
@@ -182,13 +139,14 @@ def fit(
         else {"--scale": scaling}
     )
     chosen |= {
-        FLAGS[name]: value for name, value in settled.items() if name not in given and name in FLAGS
+        flag_of(name): value
+        for name, value in settled.items()
+        if name not in parameters and name in given
     }
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
     fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
-    fitted, prepared, asked = _fit_again(fitted, prepared, data, asked, parameters, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
@@ -199,6 +157,8 @@ def fit(
         topics = None
     else:
         topics = name_topics(fitted, prepared.source, texts, levels=levels or None)
+    if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
+        fitted.names_ = {number: topic.name for number, topic in enumerate(topics.topics[-1])}
     if pictures is None or topics is None:
         pictured = None
     else:
@@ -207,11 +167,16 @@ def fit(
     written = _write_files(
         targets, fitted, prepared, classes, origin, console, levels, topics, pictured
     )
+    description = describe_clusters(fitted, prepared)
     document |= _describe_fit(
-        fitted, prepared, document["numbers"], judged=console.as_json or not console.quiet
+        fitted,
+        description,
+        prepared,
+        document["numbers"],
+        judged=console.as_json or not console.quiet,
     )
-    if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
-        document["names"] = [topics.topics[-1][number].name for number in document["numbers"]]
+    if description.repeated:
+        console.note(_offer_without(description.repeated))
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     console.show(
@@ -219,64 +184,11 @@ def fit(
     )
 
 
-def _fit_again(
-    model: CoHiRF,
-    prepared: Prepared,
-    data: Path,
-    asked: dict[str, Any],
-    parameters: dict[str, Any],
-    console: Console,
-) -> tuple[CoHiRF, Prepared, dict[str, Any]]:
-    """Fit without the category whose levels are the clusters, if there is one and the other columns
-    have others.
-
-    Returns the model, its data and how that was prepared: those given, if they stay.
-    """
-    name = _find_repeated(model, prepared, asked)
-    if name is None:
-        return model, prepared, asked
-    if model.checkpoint is not None:
-        drop = f"give --drop {quote(name)} and another --checkpoint to fit without it"
-        console.note(f"The clusters are nearly the levels of {name}: {drop}.")
-        return model, prepared, asked
-    without = asked | {"drop": (*asked["drop"], name)}
-    other = prepare(data, **without).explained({name: GIVEN_BACK})
-    settled = settle_parameters(parameters, other.source.n_rows, other.n_bytes, model.estimator)
-    try:
-        second = _fit_prepared(CoHiRF(model.estimator, **settled), other, console)
-    except ValueError:  # of parameters that need more columns
-        return model, prepared, asked
-    if adjusted_rand_score(model.labels_, second.labels_) >= REPEATED:
-        return model, prepared, asked
-    keep = f"give --as {quote(name)}=category to keep it"
-    console.note(f"{name} is left out, and the fit repeated: {GIVEN_BACK}; {keep}.")
-    return second, other, without
-
-
-def _find_repeated(model: CoHiRF, data: Prepared, asked: dict[str, Any]) -> str | None:
-    """Return the category whose levels are the clusters, if there are numbers without it, and
-    nobody asked for it.
-    """
-    kept = {shorten(column.name): column for column in data.preparation.kept}
-    kinds = {column.kind for column in kept.values()}
-    if not kinds & LEVELS or kinds <= LEVELS:
-        return None
-    repeated = [
-        kept.get(name) for name in describe_clusters(model, preparation=data.preparation).repeated
-    ]
-    names = [
-        str(column.name)
-        for column in repeated
-        if column is not None and column.name not in asked["kinds"]
-    ]
-    return names[0] if len(repeated) == len(names) == 1 else None
-
-
 def _read_topic_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]]:
     """Return the options with the largest of several numbers of clusters, and these numbers, if
     there are several.
     """
-    numbers = given.get("n_clusters", "").split(",")
+    numbers = (given["n_clusters"] or "").split(",")
     if len(numbers) == 1:
         return given, []
     levels = sorted({read_count("--clusters", number.strip()) for number in numbers}, reverse=True)
@@ -285,7 +197,7 @@ def _read_topic_levels(given: dict[str, str]) -> tuple[dict[str, str], list[int]
 
 def _read_texts(data: Data, column: str) -> Any:
     """Return the texts of all rows, as an Arrow array."""
-    name = find_column(data.name, data.columns, column, f"text={column!r}")
+    name = find_column(data.name, data.columns, column, setting("text", column))
     arrow = import_optional("pyarrow", "arrow", "--text")
     return arrow.chunked_array([part.cast("large_string") for part in data.read(name)])
 
@@ -299,22 +211,32 @@ def _read_images(data: Data, column: Any, topics: Topics) -> list[Any]:
     return [cell.as_py() if row in shown_rows else None for row, cell in cells]
 
 
+def _offer_without(repeated: Sequence[str]) -> str:
+    """Return how to cluster without the categories whose levels are the clusters."""
+    drops = " ".join(f"--drop {quote(name)}" for name in repeated)
+    combined = "combined " if len(repeated) > 1 else ""
+    return (
+        f"The clusters are nearly the {combined}levels of {join_words(repeated)}: give {drops} to "
+        "cluster by the other columns."
+    )
+
+
 def _describe_fit(
-    model: CoHiRF, data: Prepared, numbers: list[int], *, judged: bool
+    model: CoHiRF, description: Description, data: Prepared, numbers: list[int], *, judged: bool
 ) -> dict[str, Any]:
     """Return the names of the clusters, the headline and, if they are ``judged``, the verdict."""
-    description = describe_clusters(model, preparation=data.preparation)
     diagnosis = model.diagnose() if judged else None
     verdict = None
     if diagnosis is not None:
         verdict = {
             "recommendation": diagnosis.recommendation,
-            "line": in_words_of_options(diagnosis.line),
+            "line": diagnosis.line,
         }
-    headline = in_words_of_options(str(make_headline(description, diagnosis, data)))
+    headline = make_headline(description, diagnosis, data)
     return {
         "names": [description.name(number) for number in numbers],
-        "headline": headline,
+        "headline": str(headline),
+        "facts": [asdict(fact) for fact in headline.facts],
         "verdict": verdict,
     }
 

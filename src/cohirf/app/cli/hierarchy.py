@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cohirf import CoHiRF
 from cohirf.app.cli.console import NARROWEST_SCREEN, WIDEST, Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, read_count
 from cohirf.app.cli.new_rows import csv_format, open_model
@@ -26,38 +27,18 @@ from cohirf.app.cli.summary import describe_sizes, size_rows
 from cohirf.app.explain import name_tree, write_tree
 from cohirf.app.preparation import Data, Preparation
 from cohirf.app.preparation.data import find_column
-from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
-from cohirf.store.files import replacing
-from cohirf.store.models import load_about
-from cohirf.wording import count_of
+from cohirf.store import load_about, replacing
+from cohirf.wording import count_of, setting
 
 TREE_FILES = (".txt", ".nwk", ".json", ".graphml", ".csv", ".npy")
 
 
-def cut(
-    model: Path,
-    *,
-    clusters: str,
-    data: Path | None = None,
-    out: Path | None = None,
-    json: bool = False,
-    force: bool = False,
+def cut_tree(
+    model: Path, *, clusters: str, data: Path | None, out: Path | None, json: bool, force: bool
 ) -> None:
-    """Cut the hierarchy of a model into fewer or more clusters.
-
-    Parameters
-    ----------
-    clusters : int
-        Merge the clusters of the model to exactly this many.
-    data : data
-        The data of the fit; the names of its rows are copied to the output.
-
-    Examples
-    --------
-    cohirf cut model.cohirf --clusters 8 --out labels.parquet
-    """
+    """Cut the hierarchy of a model into fewer or more clusters: cohirf cut."""
     console = Console(as_json=json)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     refuse_same({"--out": out}, {"MODEL": model})
@@ -73,7 +54,9 @@ def cut(
                     f"--data {opened.name}: the model was fitted without names of rows: leave "
                     "--data out."
                 )
-            name = find_column(opened.name, opened.columns, column, f"id_column={str(column)!r}")
+            name = find_column(
+                opened.name, opened.columns, column, setting("id_column", str(column))
+            )
         check_ids(out, name)
         save_labels(out, labels, console, opened, [] if name is None else [name])
     document = {
@@ -85,26 +68,8 @@ def cut(
     console.show(document, TextGrid(size_rows(document)), say_written(document["written"], nothing))
 
 
-def tree(
-    model: Path, *, top: str | None = None, out: Path | None = None, force: bool = False
-) -> None:
-    """Print the tree of a model with sizes and names, or write it to a file.
-
-    Parameters
-    ----------
-    top : int, default=in text, the clusters, and at most 30; else the whole tree
-        Only the top of the tree, with at most this many leaves. In text, a number above that of the
-        clusters also shows parts of clusters.
-    out : file
-        The file to write: .txt for people, .nwk or .graphml for tree viewers, .npy or .csv for
-        SciPy's linkage, .json for cohirf.FusionHierarchy.
-
-    Examples
-    --------
-    cohirf tree model.cohirf
-    cohirf tree model.cohirf --top 60
-    cohirf tree model.cohirf --out tree.nwk
-    """
+def show_tree(model: Path, *, top: str | None, out: Path | None, force: bool) -> None:
+    """Print the tree of a model, or write it to a file: cohirf tree."""
     check_file(out, "--out", TREE_FILES, force=force)
     refuse_same({"--out": out}, {"MODEL": model})
     (fitted, preparation), n_leaves = (
@@ -155,18 +120,8 @@ def _to_text(hierarchy: FusionHierarchy, ending: str) -> str:
     return "\n".join(["left,right,height,rows", *lines, ""])
 
 
-def report(model: Path, data: Path, *, out: Path, force: bool = False) -> None:
-    """Write a report on a model: one HTML file that needs no network.
-
-    Parameters
-    ----------
-    out : file
-        The file to write: .html.
-
-    Examples
-    --------
-    cohirf report model.cohirf data.parquet --out report.html
-    """
+def report_model(model: Path, data: Path, *, out: Path, force: bool) -> None:
+    """Write a page on a model: cohirf report."""
     check_report(out, "--out", force=force, data=data)
     refuse_same({"--out": out}, {"MODEL": model})
     fitted, preparation = open_model(model)

@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils._pprint import _changed_params
 
+from cohirf import CoHiRF
 from cohirf.app.cli.console import Console, TextGrid
-from cohirf.app.cli.errors import in_words_of_options
 from cohirf.app.cli.new_rows import open_model
 from cohirf.app.cli.summary import cluster_grid, model_grid, summarize_model
 from cohirf.app.explain import describe_clusters
 from cohirf.app.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
-from cohirf.app.preparation.decide import best_tally, decide, uses_comma
+from cohirf.app.preparation.decide import best_tally, decide_all, find_doubt, uses_comma
 from cohirf.app.preparation.evidence import (
     BadColumn,
     Evidence,
@@ -27,36 +27,22 @@ from cohirf.app.preparation.evidence import (
     say_strays,
 )
 from cohirf.app.preparation.readings import DateReading
-from cohirf.estimator import CoHiRF
-from cohirf.progress import describe_level
-from cohirf.sources.tables import Table
-from cohirf.store.models import is_model
-from cohirf.summary.numbers import Totals
-from cohirf.validation import count_views
+from cohirf.inspection import Totals, count_views, describe_level
+from cohirf.sources import Table
+from cohirf.store import is_model
 
 MOST_COLUMNS = 20  # shown in the table
 
 
-def info(
-    path: Path, *, delimiter: str | None = None, header: bool | None = None, json: bool = False
+def describe_file(
+    path: Path, *, delimiter: str | None, header: bool | None, sheet: str | None, json: bool
 ) -> None:
-    """Describe a model or a data file.
-
-    Parameters
-    ----------
-    path : MODEL|DATA
-        The file of a model, or a data file.
-
-    Examples
-    --------
-    cohirf info model.cohirf
-    cohirf info data.parquet
-    """
+    """Describe a model or a data file: cohirf info."""
     console = Console(as_json=json)
     if is_model(path):
         _describe_model(path, console)
     else:
-        _describe_data(Data.open(path, delimiter=delimiter, header=header), console)
+        _describe_data(Data.open(path, delimiter=delimiter, header=header, sheet=sheet), console)
 
 
 def _describe_model(path: Path, console: Console) -> None:
@@ -77,7 +63,7 @@ def _describe_model(path: Path, console: Console) -> None:
         "since_the_fit": asdict(totals) if model.history_ else None,
         "diagnosis": {
             "recommendation": diagnosis.recommendation,
-            "line": in_words_of_options(diagnosis.line),
+            "line": diagnosis.line,
             "findings": [asdict(finding) for finding in diagnosis.findings],
         },
     }
@@ -93,7 +79,7 @@ def _describe_model(path: Path, console: Console) -> None:
     findings = [
         f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings
     ]
-    said += map(in_words_of_options, [diagnosis.line, *findings])
+    said += [diagnosis.line, *findings]
     clusters = [cluster_grid(document)] if document["clusters"] else []
     n_views = count_views(model.views)
     levels = [describe_level(record, n_views) for record in model.diagnostics_]
@@ -157,29 +143,29 @@ def _describe_columns(found: list[Evidence], table: Table | None) -> list[dict[s
     """Return name, kind and statistics of each column, and the cells that a fit could not read."""
     comma = any(map(uses_comma, found))
     best = [best_tally(one, comma=comma) for one in found]
-    verdicts = [
-        Number(one.name) if isinstance(one.name, int) else decide(one, comma=comma) for one in found
-    ]
+    if table is None:
+        verdicts: list[Column] = [Number(one.name) for one in found]
+    else:
+        verdicts = decide_all(found)
+    doubts = [find_doubt(*pair) for pair in zip(found, verdicts, strict=True)]
     strays = [_find_strays(verdict, tally) for verdict, tally in zip(verdicts, best, strict=True)]
     rows = [row for problem in strays if problem is not None for row, _ in problem.cells]
     places = {} if table is None else table.find_places(rows)
     return [
-        {"name": one.name, "type": one.stored, **_describe_verdict(verdict, problem, places)}
+        {"name": one.name, "type": one.stored, **_describe_verdict(verdict, problem, doubt, places)}
         | {
             "missing": one.n_missing,
             "distinct": one.n_distinct if one.is_counted else f"over {one.n_distinct:,}",
         }
         | _column_figures(tally, verdict)
-        for one, verdict, problem, tally in zip(found, verdicts, strays, best, strict=True)
+        for one, verdict, problem, doubt, tally in zip(
+            found, verdicts, strays, doubts, best, strict=True
+        )
     ]
 
 
-def _find_strays(verdict: Column | BadColumn, best: Tally | None) -> BadColumn | None:
-    """Return the cells that a fit would take as missing, or because of which it would refuse the
-    column.
-    """
-    if isinstance(verdict, BadColumn):
-        return verdict
+def _find_strays(verdict: Column, best: Tally | None) -> BadColumn | None:
+    """Return the cells that a fit would take as missing."""
     if best is None or not verdict.n_bad or not verdict.features:
         return None
     what = say_strays(verdict.n_bad, verdict.expects, are_taken=True)
@@ -187,20 +173,19 @@ def _find_strays(verdict: Column | BadColumn, best: Tally | None) -> BadColumn |
 
 
 def _describe_verdict(
-    verdict: Column | BadColumn, strays: BadColumn | None, places: dict[int, str]
+    verdict: Column, strays: BadColumn | None, doubt: str | None, places: dict[int, str]
 ) -> dict[str, Any]:
     """Return the kind of a column, why it has it, and which cells cannot be read."""
-    if isinstance(verdict, BadColumn):
-        kind = "unclear"
-        said = []
-    elif isinstance(verdict, LeftOut):
+    if isinstance(verdict, LeftOut):
         kind = verdict.role
         said = [f"left out: {verdict.reason}"]
     else:
         kind = verdict.kind
         said = [verdict.reason]
     if strays is not None:
-        said.append(in_words_of_options(strays.tell_cells(places)))
+        said.append(strays.tell_cells(places))
+    if doubt is not None:
+        said.append(doubt)
     return {
         "kind": kind,
         "unreadable": 0 if strays is None else strays.n_cells,
@@ -208,9 +193,9 @@ def _describe_verdict(
     }
 
 
-def _column_figures(tally: Tally | None, verdict: Column | BadColumn) -> dict[str, Any]:
+def _column_figures(tally: Tally | None, verdict: Column) -> dict[str, Any]:
     """Return the range of numbers and dates, and the mean of numbers."""
-    if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean | BadColumn):
+    if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean):
         return {}
     ends = {"min": tally.low, "max": tally.high}
     if isinstance(tally.reading, DateReading):

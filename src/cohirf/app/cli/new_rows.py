@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import wraps
 from itertools import zip_longest
@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from cohirf import Changes, CoHiRF, Drift, load
+from cohirf import merge as merge_models
 from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, Interrupted
-from cohirf.app.cli.options import Command, ScreenOptions
+from cohirf.app.cli.options import ScreenOptions
 from cohirf.app.cli.outputs import (
     LABEL_FILES,
     check_file,
@@ -29,23 +31,19 @@ from cohirf.app.cli.outputs import (
 )
 from cohirf.app.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
 from cohirf.app.preparation import Preparation, Prepared
-from cohirf.degrees.drift import Drift
-from cohirf.estimator import CoHiRF
-from cohirf.sources.source import NoRowsError
-from cohirf.store.files import CONTENT_ERRORS, one_line, shown
-from cohirf.store.models import is_model, load, load_about, save_model
-from cohirf.summary.numbers import Changes
-from cohirf.updating.merge import find_largest, in_other_units
-from cohirf.updating.merge import merge as merge_models
+from cohirf.inspection import find_largest, in_other_units
+from cohirf.sources import NoRowsError
+from cohirf.store import CONTENT_ERRORS, is_model, load_about, one_line, save_model, shown
 from cohirf.wording import listed
 
 # exit statuses of cohirf drift, which its help lists
 DRIFTED = 3
 NEW_KIND = 4
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+SHEETS = (".xlsx", ".xls", ".ods")
 
 
-def changing_model(command: Command) -> Command:
+def changing_model(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that locks the file of its argument ``model`` from its first read to its
     last write.
 
@@ -54,23 +52,16 @@ def changing_model(command: Command) -> Command:
     """
 
     @wraps(command)
-    def run(*, model: Path, **given: Any) -> int | None:
+    def run(*, model: Path, **given: Any) -> None:
         console = Console(quiet=getattr(given.get("screen"), "quiet", False))
         with console.watching(), holding(model, console):
-            return command(model=model, **given)
+            command(model=model, **given)
 
     return run
 
 
-def predict(
-    model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool = False
-) -> None:
-    """Assign new rows to the clusters of a model.
-
-    Examples
-    --------
-    cohirf predict model.cohirf new.parquet --out labels.parquet
-    """
+def predict_file(model: Path, data: Path, screen: ScreenOptions, *, out: Path, force: bool) -> None:
+    """Assign the rows of a file to the clusters of a model: cohirf predict."""
     console = Console.on(screen)
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     refuse_same({"--out": out}, {"MODEL": model})
@@ -90,35 +81,17 @@ def predict(
 
 
 @changing_model
-def update(
+def update_model(
     model: Path,
     screen: ScreenOptions,
-    data: Path | None = None,
+    data: Path | None,
     *,
-    recluster: bool = False,
-    report: Path | None = None,
-    out: Path | None = None,
-    force: bool = False,
+    recluster: bool,
+    report: Path | None,
+    out: Path | None,
+    force: bool,
 ) -> None:
-    """Add the rows of a file to a model; all clusters go on, and new ones are born beside them.
-
-    Parameters
-    ----------
-    recluster : bool
-        Find the clusters of all rows anew, as a fit does, with or without new rows. Their number is
-        chosen again, and rows can change their cluster.
-    report : file
-        Write how clusters have changed over all updates to this .html file, and say how the new
-        rows differ from those before, as cohirf drift does.
-    out : file
-        Write the cluster of each new row to this .parquet, .csv or .npy file.
-
-    Examples
-    --------
-    cohirf update model.cohirf january.parquet
-    cohirf update model.cohirf february.csv --report changes.html --out labels.csv
-    cohirf update model.cohirf --recluster
-    """
+    """Add the rows of a file to a model, or find its clusters anew: cohirf update."""
     console = Console.on(screen)
     if data is None:
         if out is not None:
@@ -193,18 +166,9 @@ def update(
     console.show(document, *said, TextGrid(facts), say_written(names))
 
 
-def drift(model: Path, data: Path, *, json: bool = False) -> int:
-    """Say whether new rows look like those of the recent past of a model, or whether it should be
-    updated.
-
-    The exit status is 0 if nothing has changed, or the file has no rows; 3 if shares of clusters or
-    values of features have drifted, or rows are far from everything; and 4 if rows are of a new
-    kind, of which an update would make a cluster. The recent past are the last seven updates.
-
-    Examples
-    --------
-    cohirf drift model.cohirf new.parquet
-    cohirf drift model.cohirf new.csv --json
+def compare_file(model: Path, data: Path, *, json: bool) -> int:
+    """Compare the rows of a file with the recent past of a model, and return the exit code: cohirf
+    drift.
     """
     console = Console(as_json=json)
     fitted, preparation = open_named(model)
@@ -228,25 +192,8 @@ def drift(model: Path, data: Path, *, json: bool = False) -> int:
 
 
 @changing_model
-def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = False) -> None:
-    """Merge models of different rows into one, without their data.
-
-    The numbers of the first model last.
-
-    The order of the models matters for numbers alone: values are converted to the units of the
-    largest model.
-
-    Parameters
-    ----------
-    models : MODEL
-        Files that cohirf fit --model has written.
-    model : file
-        Save the merged model to this new file.
-
-    Examples
-    --------
-    cohirf merge north.cohirf south.cohirf west.cohirf --model all.cohirf
-    """
+def merge_files(models: list[Path], *, model: Path, json: bool, force: bool) -> None:
+    """Merge saved models into one: cohirf merge."""
     console = Console(as_json=json)
     if len(models) < 2:
         raise BadInputError("One model alone cannot be merged: give at least two.")
@@ -265,21 +212,8 @@ def merge(models: list[Path], *, model: Path, json: bool = False, force: bool = 
 
 
 @changing_model
-def forget(model: Path, what: list[str], *, rows: bool = False, json: bool = False) -> None:
-    """Take all rows of some updates out of a model again; an update keeps its number.
-
-    Parameters
-    ----------
-    what : UPDATES
-        Numbers of updates, or ranges such as 3-5, as cohirf update prints them; 0 is the fit.
-    rows : bool
-        The numbers are those of single rows, counted from 0 over all data so far.
-
-    Examples
-    --------
-    cohirf forget model.cohirf 0
-    cohirf forget model.cohirf --rows 17 200-299
-    """
+def forget_rows(model: Path, what: list[str], *, rows: bool, json: bool) -> None:
+    """Take the rows of some updates, or single rows, out of a model: cohirf forget."""
     console = Console(as_json=json)
     ranges = [(text, re.fullmatch(r"(\d+)(?:-(\d+))?", text)) for text in what]
     if wrong := next((text for text, found in ranges if found is None), None):
@@ -343,9 +277,13 @@ def open_named(path: Path) -> tuple[CoHiRF, Preparation]:
 
 
 def csv_format(data: Path, model: Path) -> dict[str, Any]:
-    """Return the delimiter and the header of a CSV file, as they were given for that of the fit."""
+    """Return delimiter, header and sheet of a file, as they were given for that of the fit."""
     origin = load_about(model).origin
-    if origin is None or not data.name.lower().endswith(CSV):
+    if origin is None:
+        return {}
+    if data.name.lower().endswith(SHEETS):
+        return {name: origin.options.get(name) for name in ("header", "sheet")}
+    if not data.name.lower().endswith(CSV):
         return {}
     return {name: origin.options.get(name) for name in ("delimiter", "header")}
 

@@ -21,10 +21,17 @@ from cohirf.app.preparation.data import Data
 from cohirf.app.preparation.kinds import Name, is_text
 from cohirf.app.preparation.readings import as_text
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import row_blocks
-from cohirf.sources.tables import write_tables
-from cohirf.store.files import check_writable, locked, refuse_irregular, replacing, shown
-from cohirf.store.models import is_model, refuse_target
+from cohirf.rows import row_blocks
+from cohirf.sources import write_tables
+from cohirf.store import (
+    check_writable,
+    is_model,
+    locked,
+    refuse_irregular,
+    refuse_target,
+    replacing,
+    shown,
+)
 
 CLUSTER = "cluster"
 LABEL_FILES = (".parquet", ".csv", ".npy")

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from cohirf import CoHiRF
 from cohirf.app.cli.console import TextGrid
 from cohirf.app.preparation import Classes, Preparation
 from cohirf.app.preparation.decide import AS_ASKED
-from cohirf.estimator import CoHiRF
-from cohirf.planning.memory import format_bytes
-from cohirf.rows.grouping import count_with_noise
-from cohirf.summary.numbers import cluster_positions
+from cohirf.inspection import cluster_positions
+from cohirf.planning import format_bytes
+from cohirf.rows import count_with_noise
 from cohirf.wording import percent
 
 MOST_SIZES = 100  # in a JSON document

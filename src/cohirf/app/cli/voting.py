@@ -8,45 +8,31 @@ from pathlib import Path
 
 import numpy as np
 
+from cohirf import consensus as agree
 from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, read_count
 from cohirf.app.cli.fit import read_base_method
-from cohirf.app.cli.options import BASE_METHOD, DEFAULT_SEED
+from cohirf.app.cli.options import BASE_METHOD, DEFAULT_SEED, MethodOptions
 from cohirf.app.cli.outputs import LABEL_FILES, check_file, check_ids, save_labels, say_written
 from cohirf.app.cli.summary import describe_sizes, size_rows
 from cohirf.app.preparation import Data, prepare
 from cohirf.app.preparation.data import find_column
 from cohirf.parties import Party, run_folder
 from cohirf.parties import join as take_part
-from cohirf.sources.source import NotNumbersError
-from cohirf.voting import consensus as agree
+from cohirf.sources import NotNumbersError
 from cohirf.wording import count_of
 
 
-def consensus(
+def agree_on_labels(
     labels: Path,
     *,
-    clusters: str | None = None,
-    id_column: str | None = None,
+    clusters: str | None,
+    id_column: str | None,
     out: Path,
-    json: bool = False,
-    force: bool = False,
+    json: bool,
+    force: bool,
 ) -> None:
-    """Make one partition out of several: each column of a file has the labels of one of them.
-
-    Parameters
-    ----------
-    labels : LABELS
-        A Parquet, CSV, Arrow, .npy or Zarr file with a column of integers for each partition; -1
-        and empty cells mean no opinion on a row.
-    clusters : int, default=as many as most partitions agree on
-        Exactly this many clusters.
-
-    Examples
-    --------
-    cohirf consensus labels.parquet --out agreed.parquet
-    cohirf consensus labels.csv --id-column customer --clusters 8 --out agreed.csv
-    """
+    """Make one partition out of several, the columns of a file: cohirf consensus."""
     console = Console(as_json=json)
     check_file(out, "--out", LABEL_FILES, force=force, data=labels)
     if clusters is None:
@@ -84,31 +70,10 @@ def consensus(
     )
 
 
-def join(
-    folder: Path,
-    data: Path,
-    *,
-    name: str,
-    estimator: str | None = None,
-    param: list[str] | None = None,
-    id_column: str | None = None,
+def join_parties(
+    folder: Path, data: Path, method: MethodOptions, *, name: str, id_column: str | None
 ) -> None:
-    """Take part as the owner of some columns: labels and ranks leave the file, values do not.
-
-    Parameters
-    ----------
-    folder : FOLDER
-        A folder that all parties and cohirf party run can read and write to.
-    name : str
-        Name of this party. What leaves it is listed in NAME.sent.jsonl in the current folder.
-    id_column : name
-        Column with the names of the rows: not a feature. Other parties find out if their rows are
-        in another order.
-
-    Examples
-    --------
-    cohirf party join shared/ bank.parquet --name bank --param n_clusters=5 --id-column customer
-    """
+    """Take part as the owner of some columns: cohirf party join."""
     prepared = prepare(data, scaling="standard", id_column=id_column)
     names = None if id_column is None else prepared.ids()
     if names is None:
@@ -117,7 +82,7 @@ def join(
         ids = (cell for part in names for cell in part.to_pylist())
     party = Party(
         prepared.source,
-        read_base_method(estimator or BASE_METHOD, param),
+        read_base_method(method.estimator or BASE_METHOD, method.param),
         name=name,
         ids=ids,
         log=Path(f"{name}.sent.jsonl"),
@@ -129,30 +94,10 @@ def join(
     )
 
 
-def run(
-    folder: Path,
-    *,
-    parties: str,
-    clusters: str | None = None,
-    out: Path,
-    json: bool = False,
-    force: bool = False,
+def run_parties(
+    folder: Path, *, parties: str, clusters: str | None, out: Path, json: bool, force: bool
 ) -> None:
-    """Coordinate parties: wait for them in a folder, and cluster their rows from labels and ranks.
-
-    Parameters
-    ----------
-    folder : FOLDER
-        The folder that the parties join in.
-    parties : int
-        How many parties to wait for.
-    clusters : int, default=the algorithm of the paper: levels until nothing fuses
-        Exactly this many clusters.
-
-    Examples
-    --------
-    cohirf party run shared/ --parties 3 --clusters 5 --out labels.parquet
-    """
+    """Coordinate parties that join in a folder: cohirf party run."""
     console = Console(as_json=json)
     check_file(out, "--out", LABEL_FILES, force=force)
     n_parties = read_count("--parties", parties)

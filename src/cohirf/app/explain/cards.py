@@ -8,7 +8,7 @@ and with ``html/cards.js`` and ``html/distributions.js`` (traits), which write t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ from cohirf.app.explain.rows import BadlyFitting
 from cohirf.app.explain.study import Sample
 from cohirf.app.explain.table import as_dense
 from cohirf.app.explain.words import name_clusters
-from cohirf.hierarchy.outline import find_siblings
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.hierarchy import find_siblings
+from cohirf.rows import FloatArray, IntArray
 
 LISTED_CLUSTERS = 300  # clusters of a cut that are described
 SHOWN_TRAITS = 5  # of each cluster
@@ -279,10 +279,7 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
         or not (chosen := choose_features(sample, compared))
     ):
         return None
-    values = as_dense(sample.table.values[:, chosen])
-    table = replace(
-        sample.table, values=values, features=[sample.table.features[place] for place in chosen]
-    )
+    table = sample.table.choose(chosen)
     differences = np.full((len(listing.clusters), len(chosen)), NOT_SAMPLED, dtype=np.int64)
     for cut, places in zip(cuts, listing.places, strict=True):
         new = [i for i, place in enumerate(places) if differences[place, 0] == NOT_SAMPLED]
@@ -292,9 +289,8 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
         effects = measure_effects(table, cut.labels_of(sample.rows), clusters)
         away = (effects.mean - table.mean) / table.deviation
         away = np.clip(np.rint(PRECISION * away), -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
-        differences[np.array(places)[new]] = np.where(
-            effects.n_rows[:, None] > 0, away, NOT_SAMPLED
-        )
+        is_known = (effects.n_rows[:, None] > 0) & ~np.isnan(away)
+        differences[np.array(places)[new]] = np.where(is_known, away, NOT_SAMPLED)
     described = [
         {
             "name": feature.name,
@@ -399,6 +395,9 @@ class Teller:
             difference = means[0] - means[1]
         deviation = self._sample.table.deviation
         strength = np.abs(difference) / np.where(deviation > 0, deviation, np.inf)
+        if self._sample.table.known is not None:
+            strength = np.where(self._sample.table.known[position], strength, 0)
+        strength = np.nan_to_num(strength)
         names: dict[str, None] = {}
         for feature in np.argsort(-strength, kind="stable").tolist():
             if len(names) == N_VALUES or strength[feature] < SMALL_DIFFERENCE:
@@ -420,5 +419,6 @@ class Teller:
             feature = found.features[max(int(found.code[position]), 0)]
         else:
             feature = found.features[0]
-        typical = [round_number(float(self._mean[cluster, feature])) for cluster in clusters]
+        means = self._mean[clusters, feature].tolist()
+        typical = [None if np.isnan(mean) else round_number(mean) for mean in means]
         return [self._columns.place(name), self._columns.value(name, position), *typical]

@@ -19,7 +19,7 @@ from cohirf.app.explain.effects import Trait
 from cohirf.app.explain.study import Sample
 from cohirf.app.explain.table import Feature, Table, as_dense, take_rows
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows import FloatArray, IntArray
 
 N_BINS = 24
 TAIL = 0.005  # share of the rows at each end that are counted in the outermost bins
@@ -47,7 +47,8 @@ class Distribution:
     name: str  # name of the column
     kind: str  # "number", "date" or "category"
     features: list[int]  # its features in the table: one, or one for each level
-    code: IntArray  # bin or level of each row; -1 for levels that the table does not have
+    # bin or level of each row; -1 for missing cells, and for levels that the table does not have
+    code: IntArray
     weights: FloatArray  # how many rows of the data each row stands for
     edges: FloatArray | None = None  # the limits of the bins, one more than there are bins
     ends: tuple[float, float] | None = None  # the lowest and the highest number of the bins
@@ -94,17 +95,21 @@ def group_features(features: list[Feature]) -> dict[str, list[int]]:
 def find_distribution(table: Table, name: str, features: list[int]) -> Distribution:
     """Return the distribution of a column, whose features are given."""
     values = as_dense(table.values[:, features])
+    is_known = np.ones(len(values), dtype=bool)
+    if table.known is not None:
+        is_known = table.known[:, features[0]]
     weights = np.ones(len(values)) if table.weights is None else table.weights
     if table.features[features[0]].kind == "level":
         has_level = values > 0.5
-        code = np.where(has_level.any(axis=1), has_level.argmax(axis=1), -1)
+        code = np.where(has_level.any(axis=1) & is_known, has_level.argmax(axis=1), -1)
         levels = [table.features[feature].level for feature in features]
         return Distribution(name, "category", features, code, weights, levels=levels)
     numbers = values[:, 0]
-    edges = find_edges(numbers)
+    edges = find_edges(numbers[is_known])
     code = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    code = np.where(is_known, code, -1)
     kind = "date" if table.features[features[0]].kind == "date" else "number"
-    within = numbers[(numbers >= edges[0]) & (numbers <= edges[-1])]
+    within = numbers[is_known & (numbers >= edges[0]) & (numbers <= edges[-1])]
     if len(within):
         ends = (float(within.min()), float(within.max()))
     else:
@@ -165,11 +170,15 @@ class Columns:
         return self.used[self.place(name)]
 
     def value(self, name: str, position: int) -> Any:
-        """Return the cell of a row of the sample: a number, or the name of a level."""
+        """Return the cell of a row of the sample: a number, or the name of a level.
+
+        None if it is missing.
+        """
         found = self.find(name)
+        if found.code[position] < 0:
+            return None
         if found.levels is not None:
-            code = int(found.code[position])
-            return None if code < 0 else found.levels[code]
+            return found.levels[int(found.code[position])]
         return round_number(float(self._table.values[position, found.features[0]]))
 
 

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.parents import find_roots_of
-from cohirf.beyond.merge_tree import MergeTree
-from cohirf.choice import Choice
-from cohirf.estimator import CoHiRF
-from cohirf.hierarchy import FusionHierarchy
-from cohirf.rows.grouping import IntArray
-from cohirf.summary.numbers import cluster_positions
+from cohirf import Choice, CoHiRF
+from cohirf.hierarchy import FusionHierarchy, find_roots_of
+from cohirf.inspection import MergeTree, cluster_positions
+from cohirf.rows import IntArray
 
 # Every number of clusters up to the first can be chosen; above it, numbers of equal ratio, and
 # those of levels.
@@ -239,7 +236,10 @@ def suggest_cut(
             (number for number in scored if cuts[number].n_clusters == choice.n_clusters), None
         )
         if chosen is not None:
-            text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
+            text = (
+                f"{choice.n_clusters} clusters are suggested. {choice.describe_number()} The rows "
+                f"were halved at random {choice.n_draws} times."
+            )
             of_number = dict(zip(choice.candidates.tolist(), choice.figures.tolist(), strict=True))
             curve = [of_number.get(cut.n_clusters) for cut in cuts]
             return {"cut": chosen, "text": text, "curve": curve, "measure": FIT}

@@ -4,27 +4,29 @@ of a result.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from itertools import permutations
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf import Choice, CoHiRF
 from cohirf.app.explain.diagnose import ALONE, EITHER, Diagnosis
 from cohirf.app.explain.effects import (
-    ALIKE,
     Trait,
+    agree_with_levels,
+    find_difference,
+    find_dominated,
     find_phrases,
     find_splits,
     find_traits,
     find_traits_of_sets,
 )
+from cohirf.app.explain.facts import Fact
 from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.app.explain.study import (
     DESCRIBED,
@@ -36,22 +38,26 @@ from cohirf.app.explain.study import (
     make_study,
 )
 from cohirf.app.explain.table import read_table
-from cohirf.app.explain.words import NEARLY_ALL, is_true, join_words, name_clusters, uncapitalised
-from cohirf.app.preparation.decide import GIVEN_BACK, NAMED
-from cohirf.choice import Choice
-from cohirf.estimator import CoHiRF
-from cohirf.hierarchy.export import to_frame
-from cohirf.hierarchy.outline import (
+from cohirf.app.explain.words import (
+    NEARLY_ALL,
+    choose_names,
+    is_true,
+    join_words,
+    name_clusters,
+    uncapitalised,
+)
+from cohirf.app.preparation.decide import NAMED
+from cohirf.hierarchy import (
     STROKES,
     Node,
     Outline,
     find_siblings,
     make_outline,
+    to_frame,
     write_branches,
 )
-from cohirf.parameters import remedies_for
-from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
-from cohirf.summary.numbers import cluster_positions
+from cohirf.inspection import cluster_positions, remedies_for
+from cohirf.rows import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.wording import count_of, number_repeated, percent
 
 N_SHOWN = 3  # traits in the table
@@ -92,6 +98,9 @@ class ClusterDescription:
         The values of this row, in the units of the described data.
     traits : list of Trait
         What sets it apart from all other rows, the strongest first.
+    facts : tuple of Fact
+        What the name says, in a form that can be computed again; empty of a name from before an
+        update.
     """
 
     label: int
@@ -102,6 +111,7 @@ class ClusterDescription:
     exemplar: int
     exemplar_values: dict[str, Any]
     traits: list[Trait]
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +135,9 @@ class Description:
     repeated : tuple of str
         Up to three categories whose combined levels are nearly the same groups; empty if there are
         none.
+    facts : tuple of Fact
+        What is said about all clusters together: in what two of them differ most, in how many
+        nearly all rows have one level of a category, and which categories they repeat.
     """
 
     model: CoHiRF
@@ -135,6 +148,7 @@ class Description:
     n_noise: int
     n_sampled: int
     repeated: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
     @cached_property
     def badly_fitting(self) -> BadlyFitting:
@@ -257,13 +271,17 @@ def describe_sample(sample: Sample) -> Description:
     traits = [sample.begin_with_repeated(some) for some in traits]
     tree = model.hierarchy_.tree
     siblings = {} if tree is None else find_siblings(tree, labels[tree.medoids])
-    names = name_clusters(traits, split_siblings(sample, sample.labels, chosen, siblings))
-    names = keep_true_names(sample, chosen, names)
+    named = choose_names(traits, split_siblings(sample, sample.labels, chosen, siblings))
+    names = keep_true_names(sample, chosen, [name.text for name in named])
+    facts = [
+        tuple(fact.about(number) for fact in name.facts) if name.text == kept else ()
+        for number, name, kept in zip(numbers[chosen].tolist(), named, names, strict=True)
+    ]
     figures = (
         of[chosen].tolist() for of in (sizes, sizes / n_rows, stability, model.exemplar_indices_)
     )
     values = sample.study.read_exemplars(chosen)
-    parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, strict=True)
+    parts = zip(numbers[chosen].tolist(), names, *figures, values, traits, facts, strict=True)
     described = [ClusterDescription(*part) for part in parts]
     return Description(
         model,
@@ -274,14 +292,57 @@ def describe_sample(sample: Sample) -> Description:
         int(counts[0]),
         len(sample.rows),
         sample.repeated,
+        tuple(find_common_facts(sample, chosen)),
     )
+
+
+def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
+    """Return what can be said about all clusters together."""
+    table = sample.table
+    labels = sample.labels
+    numbers = sample.study.model.cluster_numbers_.tolist()
+    if len(numbers) < 2 or sample.study.has_vectors:
+        return []
+    found = list[Fact]()
+    sizes = np.bincount(labels[labels >= 0], minlength=len(numbers))
+    if len(numbers) == 2:
+        larger, smaller = np.argsort(-sizes, kind="stable").tolist()
+        most = find_difference(table, labels, larger, smaller)
+        found += [] if most is None else [say_difference(most, numbers[larger], numbers[smaller])]
+    column, count = find_dominated(table, labels, clusters)
+    if 2 * count > len(clusters) > NAMED_CLUSTERS and not sample.repeated:
+        words = (
+            f"In {count:,} of {len(clusters):,}, at least {percent(NEARLY_ALL)} of the rows have "
+            f"the same {column}."
+        )
+        of_all = float(len(clusters))
+        found.append(Fact(words, "dominated", count, columns=(column,), other=of_all))
+    if sample.repeated:
+        combined = "combined " if len(sample.repeated) > 1 else ""
+        words = f"They are nearly the {combined}levels of {join_words(sample.repeated)}."
+        index = agree_with_levels(table, labels, sample.repeated)
+        found.append(Fact(words, "adjusted Rand index", index, columns=sample.repeated))
+    return found
+
+
+def say_difference(trait: Trait, one: int, other: int) -> Fact:
+    """Return in what two clusters differ most."""
+    feature = trait.feature
+    values = " and ".join(feature.say(mean) for mean in (trait.inside, trait.outside))
+    if feature.kind == "level":
+        words = f"They differ most in {feature.plain}: {values} of the rows have {feature.level}."
+    else:
+        words = f"They differ most in {feature.plain}: {values} on average."
+    fact = replace(trait.value_fact, words=words, relation="most different", clusters=(one,))
+    return replace(fact, compared_with=(other,), other=trait.outside)
 
 
 def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) -> list[str]:
     """Return the names that the model has given to some clusters before, if they are still true,
     and else ``names``.
 
-    ``clusters`` are positions in ``cluster_numbers_``. No two names are the same.
+    ``clusters`` are positions in ``cluster_numbers_``. No two names are the same. Of vectors, the
+    columns say nothing, and the names that texts have given stay.
     """
     model = sample.study.model
     former = [model.names_.get(number) for number in model.cluster_numbers_[clusters].tolist()]
@@ -295,7 +356,7 @@ def keep_true_names(sample: Sample, clusters: IntArray, names: Sequence[str]) ->
     kept = {
         place: name
         for (place, name), true in zip(doubtful, phrases, strict=True)
-        if is_true(name, true)
+        if sample.study.has_vectors or is_true(name, true)
     }
     # of equal names, the former one stays
     order = sorted(range(len(names)), key=lambda place: place not in kept)
@@ -514,12 +575,16 @@ class Headline:
     separation : str
         How sure it is to which cluster a row belongs; empty if there are fewer than two clusters.
     exceptions : str
-        A column that was left out, a few rows that are noise, and rows that have few values, if the
+        A few rows that are noise, and rows that have few values, if the
         data is known.
     trust : str
         What to do with the clusters; empty without a diagnosis.
     tone : {"good", "fair", "poor", "unknown"}
         Whether this is good news.
+    groups : tuple of str
+        The sentences of ``sizes``.
+    facts : tuple of Fact
+        What ``sizes`` says of the rows, in a form that can be computed again from the table.
     """
 
     count: str
@@ -528,6 +593,8 @@ class Headline:
     exceptions: str
     trust: str
     tone: str
+    groups: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
     def __str__(self) -> str:
         """Return all sentences."""
@@ -593,9 +660,12 @@ def make_headline(
     trust, tone = (
         ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
     )
-    sizes = separation = ""
+    separation = ""
     if n_clusters > 1:
-        sizes = say_sizes(description)
+        groups, facts = say_groups(description)
+    else:
+        groups = []
+        facts = []
     if n_clusters > 1 and tone != "poor":
         if not description.repeated:  # levels are apart by themselves
             if choice is not None and len(choice.candidates) > 0:
@@ -607,72 +677,37 @@ def make_headline(
             )
         if tone == "good" and (found.share_between > TOUCHING or found.filled > HALF_FILLED):
             tone = "fair"
-        else:
-            tone = tone
-    return Headline(f"{count}.", sizes, separation, exceptions, trust, tone)
+    said = (f"{count}.", " ".join(groups), separation, exceptions, trust, tone)
+    return Headline(*said, tuple(groups), tuple(facts))
 
 
-def say_sizes(description: Description) -> str:
-    """Return how large clusters are, with their names: of all, or of the largest and the smallest
-    if there are many.
+def say_groups(description: Description) -> tuple[list[str], list[Fact]]:
+    """Return how large clusters are, with their names, and what else is said of them.
+
+    Of many clusters, only the largest and the smallest are named. The facts that this says come
+    with it.
     """
-    sizes = description.sizes
-    numbers = description.model.cluster_numbers_
-    order = np.argsort(-sizes, kind="stable").tolist()
+    order = np.argsort(-description.sizes, kind="stable").tolist()
     shown = order if len(order) <= NAMED_CLUSTERS else [order[0], order[-1]]
-    shares = (
-        f"{count_of(int(sizes[place]), 'row')} ({percent(sizes[place] / description.n_rows)})"
-        for place in shown
-    )
-    names = (description.name(int(numbers[place])) for place in shown)
-    said = [f"{share}: {name}." for share, name in zip(shares, names, strict=True)]
+    begins = [""] * len(shown)
     if len(order) > len(shown):
-        said = [
-            f"The largest has {said[0]}",
-            f"The smallest has {said[1]}",
-            *say_shared_column(description),
-        ]
-    if len(order) == 2:
-        said += say_difference(description.clusters)
-    if columns := join_words(description.repeated):
-        said.append(
-            f"They are nearly the {'combined ' if len(description.repeated) > 1 else ''}levels of "
-            f"{columns}."
-        )
-    return " ".join(said)
+        begins = ["The largest has ", "The smallest has "]
+    by_label = {cluster.label: cluster for cluster in description.clusters}
+    said = list[str]()
+    facts = list[Fact]()
+    for begin, place in zip(begins, shown, strict=True):
+        label = int(description.model.cluster_numbers_[place])
+        size = say_size(int(description.sizes[place]), description.n_rows).about(label)
+        said.append(f"{begin}{size.words}: {description.name(label)}.")
+        facts += [size, *(by_label[label].facts if label in by_label else ())]
+    said += [fact.words for fact in description.facts]
+    return said, [*facts, *description.facts]
 
 
-def say_shared_column(description: Description) -> list[str]:
-    """Return the category, if there is one, whose levels most clusters are named after."""
-    strongest = (cluster.traits[0].feature for cluster in description.clusters if cluster.traits)
-    named = Counter(feature.name for feature in strongest if feature.level)
-    name, count = max(named.items(), key=itemgetter(1), default=("", 0))
-    is_most = 2 * count > len(description.clusters) and not description.repeated
-    said = (
-        f"Most of them, {count:,} of {len(description.clusters):,}, are one {name} each, or a part "
-        "of it."
-    )
-    return [said] if is_most else []
-
-
-def say_difference(clusters: list[ClusterDescription]) -> list[str]:
-    """Return the column in which two clusters differ most, if it is known, with the mean of the
-    larger one first.
-    """
-    one, other = sorted(clusters, key=lambda cluster: -cluster.size)
-    inside = {trait.feature: trait.inside for trait in other.traits}
-    for trait in one.traits:
-        if trait.strength < ALIKE * one.traits[0].strength:
-            break
-        is_rare = trait.feature.kind == "level" and max(trait.inside, trait.outside) < NEARLY_ALL
-        if trait.feature in inside and not trait.feature.has_gaps and not is_rare:
-            level = f" {trait.feature.level}" if trait.feature.level else ""
-            means = (trait.feature.say(mean) for mean in (trait.inside, inside[trait.feature]))
-            return [
-                f"They differ most in {trait.feature.plain}{level}: {' and '.join(means)} on "
-                "average."
-            ]
-    return []
+def say_size(size: int, n_rows: int) -> Fact:
+    """Return how many rows a cluster has."""
+    words = f"{count_of(size, 'row')} ({percent(size / n_rows)})"
+    return Fact(words, "rows", size, other=float(n_rows))
 
 
 def say_separation(
@@ -716,10 +751,7 @@ def say_exceptions(description: Description, data: Any) -> str:
     """Return which column was left out, which rows are noise, if they are few, and which have few
     values.
     """
-    repeated = [
-        str(column.name) for column in data.preparation.columns if column.reason == GIVEN_BACK
-    ]
-    said = [f"{name} was left out: {GIVEN_BACK}." for name in repeated]
+    said = list[str]()
     ids = [str(column.name) for column in data.preparation.columns if column.reason == NAMED]
     if len(ids) == 1:
         said.append(f"{ids[0]} was left out: its name is that of an id.")

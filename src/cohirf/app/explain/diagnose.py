@@ -21,17 +21,20 @@ from sklearn.base import clone
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.algorithm.base_method import BaseMethod
+from cohirf import CoHiRF
 from cohirf.app.explain.study import DiagnosisSample, SampleDistances, draw_diagnosed, keeps_enough
 from cohirf.app.explain.words import shorten, uncapitalised
-from cohirf.clusterers.torch_k_means import TorchKMeans
-from cohirf.engines.local import one_thread
-from cohirf.estimator import CoHiRF
-from cohirf.facts import FitFacts
-from cohirf.parameters import base_method_of, remedies_for
-from cohirf.problems import Problem
-from cohirf.rows.grouping import IntArray
-from cohirf.summary.numbers import cluster_positions
+from cohirf.clusterers import TorchKMeans
+from cohirf.inspection import (
+    BaseMethod,
+    FitFacts,
+    Problem,
+    base_method_of,
+    cluster_positions,
+    one_thread,
+    remedies_for,
+)
+from cohirf.rows import IntArray
 from cohirf.wording import count_of, percent
 
 ALONE = "use the base method alone"
@@ -382,7 +385,7 @@ def why_not_comparable(model: CoHiRF, rival: BaseMethod, sample: DiagnosisSample
         )
     if finds_number(rival) and not sample.has_density:
         return (
-            f"{name} goes by the density of the rows, and a sample of {n_sampled:,} of "
+            f"{name} depends on the density of the rows, and a sample of {n_sampled:,} of "
             f"{n_rows:,} rows is thinner than the data."
         )
     return ""

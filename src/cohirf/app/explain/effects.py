@@ -8,7 +8,7 @@ with in the tree.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+from cohirf.app.explain.facts import OTHERS, Fact
 from cohirf.app.explain.table import Feature, Sets, Sums, Table, as_dense
 from cohirf.app.explain.words import (
     HARDLY,
@@ -30,7 +31,7 @@ from cohirf.app.explain.words import (
     split_number,
     splits_plainly,
 )
-from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
+from cohirf.rows import FloatArray, IntArray, row_blocks
 
 COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
@@ -77,10 +78,10 @@ class Effects:
     """How clusters differ from other rows: one row per cluster, one column per feature."""
 
     n_rows: IntArray  # of each cluster in the sample
-    mean: FloatArray  # over the rows of the cluster
+    mean: FloatArray  # over the rows of the cluster; NaN if all of their cells are missing
     mean_elsewhere: FloatArray  # over all other rows
     # the difference of the two means, in standard deviations of all rows; 0 for constant features,
-    # and if the cluster has no rows or all rows
+    # and if the cluster has no known cell, or all of them
     effect: FloatArray
     # one minus the standard deviation in the cluster, in those of all rows: near to 1 if the values
     # of the cluster are much closer together than those of all rows; at least 0, and 0 where
@@ -92,17 +93,17 @@ def compare_sums(table: Table, parts: Sums) -> Effects:
     """Compare clusters with all other rows of a table, given the sums of their rows."""
     whole = table.whole
     deviation = table.deviation
-    has_rows = parts.n_rows[:, None] > 0
     has_others = parts.n_rows[:, None] < whole.n_rows
-    others = np.where(has_others, whole.mass - parts.mass[:, None], 1)
+    others = np.where(has_others, whole.mass - parts.mass, 0)
     inside = parts.mean()
-    outside = (whole.total - parts.total) / others
-    comparable = has_rows & has_others & (deviation > 0)
+    outside = (whole.total - parts.total) / np.where(others > 0, others, 1)
+    comparable = (parts.mass > 0) & (others > 0) & (deviation > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.where(comparable, (inside - outside) / deviation, 0)
         narrowness = np.where(comparable, np.maximum(1 - parts.deviation() / deviation, 0), 0)
     # rounding must not leave the range: a share of -1e-17 would be written as -0%
     mean, elsewhere = (np.clip(table.origin + mean, *table.limits) for mean in (inside, outside))
+    mean = np.where(parts.mass > 0, mean, np.nan)
     return Effects(parts.n_rows, mean, elsewhere, effect, narrowness)
 
 
@@ -166,14 +167,40 @@ class Trait:
             return f"{said} (mean {self.feature.say(self.inside)})"
         return said
 
+    @cached_property
+    def fact(self) -> Fact:
+        """What the phrase claims of the rows of the cluster."""
+        feature = self.feature
+        if feature.kind == "level":
+            return self._claim(self.phrase, "is")
+        if self.is_middle:
+            return self._claim(self.phrase, "near")
+        return self._claim(self.phrase, "above" if self.effect > 0 else "below")
+
+    @cached_property
+    def value_fact(self) -> Fact:
+        """The mean without a comparison; of a level, what the phrase claims."""
+        if self.feature.kind == "level":
+            return self.fact
+        value = self.feature.say(self.inside)
+        return self._claim(f"{self.feature.plain} {value} on average", "is")
+
+    def _claim(self, words: str, relation: str) -> Fact:
+        feature = self.feature
+        return Fact(
+            words,
+            "share" if feature.kind == "level" else "mean",
+            self.inside,
+            columns=(feature.name,),
+            levels=feature.levels,
+            relation=relation,
+            compared_with="" if relation == "is" else OTHERS,
+        )
+
     @property
     def is_lack(self) -> bool:
         """Whether the trait says which level the cluster lacks, and not which one it has."""
-        return (
-            self.feature.kind == "level"
-            and self.effect < 0
-            and self.feature.level not in ("yes", "no")
-        )
+        return self.feature.kind == "level" and self.effect < 0 and not self.feature.opposite
 
     @property
     def is_of_all(self) -> bool:
@@ -300,7 +327,7 @@ def _phrases_of(
                 figures[3],
             )
             ways.append(Trait(_join_features(features, levels), *of_levels))
-        found |= {way.phrase for way in ways}
+        found |= {way.phrase for way in ways} | {trait.value_fact.words}
     return found
 
 
@@ -323,10 +350,8 @@ def _find_middle(table: Table, effects: Effects) -> NDArray[np.bool_]:
     low, high = table.limits
     room = np.minimum(effects.mean - low, high - effects.mean)
     is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
-    is_known = np.array(
-        [one.kind == "number" and not one.has_gaps for one in table.features], dtype=bool
-    )
-    return np.asarray(is_known & is_narrow & (room >= MIDDLE_DISTANCE * table.deviation))
+    is_number = _is_kind(table.features, "number")
+    return np.asarray(is_number & is_narrow & (room >= MIDDLE_DISTANCE * table.deviation))
 
 
 def _without_between(features: list[Feature], effects: Effects) -> FloatArray:
@@ -531,7 +556,8 @@ def _few_levels(
 
 def _join_features(features: list[Feature], levels: list[int]) -> Feature:
     """Return a few levels of a category as one."""
-    return replace(features[levels[0]], level=join_levels([features[one].level for one in levels]))
+    names = tuple(features[one].level for one in levels)
+    return replace(features[levels[0]], level=join_levels(names), joined=names)
 
 
 def _is_kind(features: list[Feature], kind: str) -> NDArray[np.bool_]:
@@ -603,18 +629,76 @@ def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
     return None
 
 
+def find_difference(table: Table, labels: IntArray, one: int, other: int) -> Trait | None:
+    """Return the feature in which the means of two clusters differ most, in standard deviations.
+
+    None if they do not differ. ``outside`` is the mean of the other cluster.
+    """
+    if not table.features or not len(table.rows):
+        return None
+    parts = table.sum_up(labels, [[one], [other]])
+    is_known = (parts.mass > 0).all(axis=0) & (table.deviation > 0)
+    first, second = parts.mean()
+    away = np.where(is_known, first - second, 0) / np.where(is_known, table.deviation, 1)
+    column = int(np.abs(away).argmax())
+    if np.abs(away[column]) < ABOUT:
+        return None
+    inside, outside = as_dense(table.origin + parts.mean())[:, column].tolist()
+    effect = float(away[column])
+    return Trait(table.features[column], effect, inside, outside, abs(effect))
+
+
+def find_dominated(table: Table, labels: IntArray, clusters: IntArray) -> tuple[str, int]:
+    """Return the category of which nearly all rows of most clusters have one level each.
+
+    And the number of these clusters; 0 if there is no such category. A category counts only if
+    most of these levels differ.
+    """
+    columns: dict[str, list[int]] = {}
+    for column, feature in enumerate(table.features):
+        if feature.kind == "level" and not feature.opposite:
+            columns.setdefault(feature.name, []).append(column)
+    if not columns or not len(table.rows):
+        return "", 0
+    shares = table.origin + table.sum_up(labels, clusters[:, None].tolist()).mean()
+    found = {}
+    for name, levels in columns.items():
+        is_one = shares[:, levels].max(axis=1) >= NEARLY_ALL
+        different = np.unique(shares[:, levels].argmax(axis=1)[is_one])
+        if 2 * len(different) > is_one.sum():
+            found[name] = int(is_one.sum())
+    return max(found.items(), key=itemgetter(1), default=("", 0))
+
+
+def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> float:
+    """Return the adjusted Rand index of clusters and the combined levels of categories."""
+    groups = np.zeros(len(labels), dtype=np.int64)
+    for name in names:
+        codes = _levels_of_rows(table, name)
+        groups = groups * (int(codes.max()) + 1) + codes
+    return float(adjusted_rand_score(labels, groups))
+
+
+def _levels_of_rows(table: Table, name: str) -> IntArray:
+    """Return the number of the level that each row has; 0 if it has none."""
+    places = [
+        column
+        for column, feature in enumerate(table.features)
+        if feature.kind == "level" and feature.name == name
+    ]
+    marks = as_dense(table.values[:, places])
+    has_level = marks.max(axis=1) > 0
+    if table.known is not None:
+        has_level &= table.known[:, places].all(axis=1)
+    return np.where(has_level, marks.argmax(axis=1) + 1, 0)
+
+
 def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
     """Return the categories whose combined levels are nearly the same groups of rows: one, or up to
     three of them.
     """
-    columns: dict[str, list[int]] = {}
-    for column, feature in enumerate(table.features):
-        if feature.kind == "level":
-            columns.setdefault(feature.name, []).append(column)
-    levels = {}
-    for name, places in columns.items():
-        marks = as_dense(table.values[:, places])
-        levels[name] = np.where(marks.max(axis=1) > 0, marks.argmax(axis=1) + 1, 0)
+    names = dict.fromkeys(one.name for one in table.features if one.kind == "level")
+    levels = {name: _levels_of_rows(table, name) for name in names}
     found: tuple[str, ...] = ()
     groups = np.zeros(len(labels), dtype=np.int64)
     best = 0.0

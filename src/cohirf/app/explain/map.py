@@ -25,9 +25,9 @@ from cohirf.app.explain.table import read_rows
 from cohirf.app.plotting.canvas import find_subject
 from cohirf.app.plotting.map import UMAP_NEIGHBOURS, Projection, project_rows
 from cohirf.app.plotting.trees import merged_tree
-from cohirf.beyond.choose_merge import MERGES
-from cohirf.hierarchy.outline import has_merges
-from cohirf.rows.grouping import IntArray
+from cohirf.hierarchy import has_merges
+from cohirf.inspection import MERGES
+from cohirf.rows import IntArray
 
 GRID = 4000  # coordinates are rounded to this many steps, less than a pixel
 PCA = "Principal components"
@@ -261,7 +261,7 @@ def _show_merge(
 def fit_other(fitted: Any, rows: Any, n_clusters: int, merge: str) -> Any:
     """Return the model refitted to some rows with another merge.
 
-    Other methods than K-Means give way to it: to those that go by density, a sample is thinner than
+    Other methods than K-Means give way to it: to density-based ones, a sample is thinner than
     the data, and those that find the given number of clusters in a single batch would not merge
     anything.
     """

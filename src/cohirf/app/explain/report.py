@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cohirf import CoHiRF
 from cohirf.app.explain.cards import (
     describe_cuts,
     describe_odd_rows,
@@ -31,10 +32,8 @@ from cohirf.app.explain.study import Study, check_study, draw_sample, tell_colum
 from cohirf.app.explain.topics import Topics, draw_topics, name_topics
 from cohirf.app.explain.words import shorten
 from cohirf.app.preparation import Preparation, Prepared
-from cohirf.estimator import CoHiRF
-from cohirf.store.files import replacing
-from cohirf.store.models import Origin
-from cohirf.summary.numbers import Step, Totals, call_cluster, cluster_positions
+from cohirf.inspection import Step, Totals, call_cluster, cluster_positions
+from cohirf.store import Origin, replacing
 
 WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
 MAX_SHAPES = 12  # clusters with a shape of their own
@@ -171,14 +170,12 @@ def summarize(
     with_figures = describe_cuts(sample, cuts, colours, listing)
     numbers = model.cluster_numbers_.tolist()
     scored = positions[sample.rows[sample.scored]]
-    comparison = {
-        name: [*pair] if isinstance(pair, tuple) else pair
-        for name, pair in asdict(diagnosis.comparison).items()
-    }
+    comparison = asdict(diagnosis.comparison, dict_factory=_as_json)
+    headline = make_headline(describe_sample(sample), diagnosis, prepared)
     return {
         "title": shorten(title, 300),
         "written": written,
-        "headline": asdict(make_headline(describe_sample(sample), diagnosis, prepared)),
+        "headline": asdict(headline, dict_factory=_as_json),
         "figures": {
             "n_rows": study.n_rows,
             "n_columns": study.n_columns,
@@ -229,6 +226,11 @@ def summarize(
             "comparison": comparison,
         },
     }
+
+
+def _as_json(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON would give them back: with lists, not tuples."""
+    return {name: [*value] if isinstance(value, tuple) else value for name, value in fields}
 
 
 def write_report(

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
+from cohirf import CoHiRF
 from cohirf.app.explain.study import COMPARED, draw, weigh
-from cohirf.estimator import CoHiRF
-from cohirf.rows.grouping import FloatArray, IntArray, row_blocks, rows_by_label
-from cohirf.summary.numbers import positions_of
+from cohirf.inspection import positions_of
+from cohirf.rows import FloatArray, IntArray, row_blocks, rows_by_label
 
 NEIGHBOURS = 5
 COMPARED_AT_ONCE = 256  # rows whose distances to all others are in memory

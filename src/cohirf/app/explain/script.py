@@ -14,12 +14,11 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils._pprint import _changed_params
 
-from cohirf._version import __version__
+from cohirf import CoHiRF, __version__
 from cohirf.app.explain.study import Study
 from cohirf.app.explain.words import clean, shorten
-from cohirf.estimator import CoHiRF
-from cohirf.parameters import base_method_of
-from cohirf.store.models import Origin
+from cohirf.inspection import base_method_of
+from cohirf.store import Origin
 
 SHOWN_PACKAGES = ("numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters

@@ -21,6 +21,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf import CoHiRF
 from cohirf.app.explain.effects import Trait, find_repeated
 from cohirf.app.explain.table import (
     DATE,
@@ -36,20 +37,19 @@ from cohirf.app.explain.table import (
     name_features,
     names_of,
     read_cells,
+    read_original,
     read_prepared,
     read_rows,
     read_table,
 )
 from cohirf.app.explain.words import shorten
-from cohirf.app.preparation import Boolean, Classes, LeftOut, Number
-from cohirf.described import require_labels_here
-from cohirf.estimator import CoHiRF
-from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, rows_by_label
-from cohirf.rows.silhouette import mean_silhouette
-from cohirf.summary.numbers import cluster_positions, positions_of
+from cohirf.app.preparation import Boolean, Classes, LeftOut, Number, Vector
+from cohirf.inspection import cluster_positions, positions_of, require_labels_here
+from cohirf.rows import FloatArray, IntArray, count_with_noise, mean_silhouette, rows_by_label
+from cohirf.sources import ScaledSource
 
 SEED = 0  # the same rows each time
-FEWEST_OF_CLUSTER = 30  # of each described cluster, if it has so many
+FEWEST_OF_CLUSTER = 30  # rows of each described cluster, or all of a smaller one
 KEPT_OF_CLUSTER = 10  # that a model keeps at least, unless it was reduced to exemplars
 MAX_DESCRIBED = 1000  # clusters that have a name: the largest
 SCORED_ROWS = 2000  # rows whose pairwise distances are computed
@@ -124,6 +124,10 @@ class Study:
         if self.prepared is not None:
             preparation = self.prepared.preparation
             names = [feature.name for feature in preparation.features]
+            if isinstance(self.prepared.source, ScaledSource):
+                exemplars = np.asarray(self.model.exemplar_indices_)[clusters]
+                rows, place = np.unique(exemplars, return_inverse=True)
+                return read_cells(read_original(self.prepared, rows), place, names)
             return read_cells(
                 preparation.to_original_units(as_dense(self.model.exemplars_)), clusters, names
             )
@@ -135,6 +139,13 @@ class Study:
     def units(self) -> dict[str, str]:
         """The units of columns that have one."""
         return {} if self.prepared is None else find_units(self.prepared)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the rows are vectors, whose numbers have no names."""
+        if self.prepared is None:
+            return False
+        return any(isinstance(column, Vector) for column in self.prepared.preparation.kept)
 
     @property
     def n_columns(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,13 +20,12 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
-from cohirf import validation
-from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf import CoHiRF
 from cohirf.app.explain.words import plain_name, say_value, shorten
-from cohirf.app.preparation.kinds import LeftOut
-from cohirf.estimator import CoHiRF
-from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.sources.scaled import unit_rows
+from cohirf.app.preparation.kinds import Boolean, LeftOut
+from cohirf.inspection import column_means, fill_missing, refuse_what_is_no_table
+from cohirf.rows import FloatArray, IntArray
+from cohirf.sources import ScaledSource, unit_rows
 
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
 CHECKED_MEDOIDS = (
@@ -45,7 +44,6 @@ CYCLE_PARTS = {"hour": TIMES, "weekday": DAYS}
 # units of prepared features
 SHARE = "share"
 DATE = "date"
-FEW_FILLED = 0.02  # share of missing cells up to which a mean is one of the data
 
 
 def is_source(data: Any) -> bool:
@@ -79,7 +77,7 @@ def to_numbers(some: Any, order: Any = slice(None)) -> Any:
     ordered = checked[order]
     if sparse.issparse(ordered):
         return ordered
-    return fill_missing(ordered, validation.column_means(ordered))
+    return fill_missing(ordered, column_means(ordered))
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def as_data(X: Any, metric: str) -> Any:
         return TransformedRows(lambda some: unit_rows(to_numbers(some)), data, n_features)
     if is_source(X):
         return X
-    validation.refuse_what_is_no_table(X)
+    refuse_what_is_no_table(X)
     if sparse.issparse(X):
         return sparse.csr_array(X)
     return X if hasattr(X, "shape") else np.asarray(X)
@@ -204,7 +202,13 @@ class Feature:
     kind: str = "number"
     level: str = ""  # the level of a category
     noun: str = ""  # what the numbers of a column are whose name is a number itself, such as a year
-    has_gaps: bool = False  # whether so many cells were filled that a mean is not one of the data
+    opposite: str = ""  # the level that all other rows have, if there are two
+    joined: tuple[str, ...] = ()  # the levels, if several are said as one
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels that the feature marks; none if it is no level."""
+        return self.joined or ((self.level,) if self.kind == "level" else ())
 
     @property
     def plain(self) -> str:
@@ -221,7 +225,7 @@ class Sums:
     """Sums over some rows of a table, from its origin: one line for each set of clusters."""
 
     n_rows: IntArray
-    mass: FloatArray
+    mass: FloatArray  # of the rows whose cell is known: of each feature, or the same for all
     total: FloatArray
     squares: FloatArray
 
@@ -231,11 +235,11 @@ class Sums:
 
     def mean(self) -> FloatArray:
         """Return the means, from the origin; 0 without rows."""
-        return np.asarray(self.total / np.where(self.n_rows > 0, self.mass, 1)[:, None])
+        return np.asarray(self.total / np.where(self.mass > 0, self.mass, 1))
 
     def deviation(self) -> FloatArray:
         """Return the standard deviations."""
-        squares = self.squares / np.where(self.n_rows > 0, self.mass, 1)[:, None]
+        squares = self.squares / np.where(self.mass > 0, self.mass, 1)
         return np.sqrt(np.maximum(squares - self.mean() ** 2, 0))
 
 
@@ -247,9 +251,18 @@ class Table:
     # array or CSR matrix of float64; missing numbers are replaced by the mean of their column
     values: Any
     features: list[Feature]  # what each column of ``values`` is
-    weights: FloatArray | None = (
-        None  # how many rows of the data each row stands for; None if each is one
-    )
+    # how many rows of the data each row stands for; None if each is one
+    weights: FloatArray | None = None
+    # which cells are in the data; the others were filled, and say nothing. None: all of them
+    known: NDArray[np.bool_] | None = None
+
+    def choose(self, columns: list[int]) -> Table:
+        """Return a table of some of the features."""
+        features = [self.features[column] for column in columns]
+        known = None if self.known is None else self.known[:, columns]
+        return replace(
+            self, values=as_dense(self.values[:, columns]), features=features, known=known
+        )
 
     @cached_property
     def origin(self) -> Any:
@@ -295,8 +308,12 @@ class Table:
         members = members if self.weights is None else members * self.weights
         is_sparse = sparse.issparse(self.values)
         shifted = self.values if is_sparse else self.values - self.origin
+        if self.known is None:
+            mass = np.asarray(members.sum(axis=1)).reshape(-1, 1)
+        else:
+            shifted = np.where(self.known, shifted, 0.0)
+            mass = as_dense(members @ self.known.astype(np.float64))
         squares = shifted.multiply(shifted) if is_sparse else shifted**2
-        mass = np.asarray(members.sum(axis=1)).ravel()
         return Sums(counts, mass, as_dense(members @ shifted), as_dense(members @ squares))
 
     @cached_property
@@ -338,11 +355,15 @@ def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Ta
 
 
 def _stack(rows: IntArray, made: list[tuple[Feature, FloatArray]]) -> Table:
-    if made:
-        matrix = np.column_stack([numbers for _, numbers in made])
-    else:
-        matrix = np.empty((len(rows), 0))
-    return Table(rows, matrix, [feature for feature, _ in made])
+    """Return columns as a table, in which the mean takes the place of missing cells."""
+    if not made:
+        return Table(rows, np.empty((len(rows), 0)), [])
+    matrix = np.column_stack([numbers for _, numbers in made])
+    features = [feature for feature, _ in made]
+    is_known = ~np.isnan(matrix)
+    if is_known.all():
+        return Table(rows, matrix, features)
+    return Table(rows, to_numbers(matrix), features, known=is_known)
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:
@@ -403,9 +424,7 @@ def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
         days = (
             cells.astype("datetime64[ns]") - np.datetime64(0, "ns") if is_date else cells
         ) / ONE_DAY
-        return [
-            (Feature(name, "date" if is_date else "number"), _fill_numbers(days.astype(np.float64)))
-        ]
+        return [(Feature(name, "date" if is_date else "number"), days.astype(np.float64))]
     if cells.dtype.kind == "b":
         return _read_levels(name, np.where(cells, "yes", "no"))
     try:
@@ -425,7 +444,7 @@ def _read_numbers(name: str, numbers: FloatArray) -> list[tuple[Feature, FloatAr
         return [(_parse_name(name, "number"), np.where(numbers == high, 1.0, 0.0))]
     if has_two and (low, high) == (0, 1):
         return _read_levels(name, np.where(numbers == 1, "yes", "no"))
-    return [(Feature(name), _fill_numbers(numbers))]
+    return [(Feature(name), numbers)]
 
 
 def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
@@ -441,7 +460,7 @@ def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
     if len(levels) > max(DISTINCT * len(texts), MOST_DESCRIBED) or len(levels) < 2:
         return []
     if levels.tolist() == ["no", "yes"]:  # one says all
-        return [(Feature(name, "level", "yes"), codes.astype(np.float64))]
+        return [(Feature(name, "level", "yes", opposite="no"), codes.astype(np.float64))]
     frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_DESCRIBED]).tolist()
     named = (
         (code, Feature(name, "level", shorten(levels[code] or "missing"))) for code in frequent
@@ -449,68 +468,61 @@ def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
     return [(feature, (codes == code).astype(np.float64)) for code, feature in named]
 
 
-def _fill_numbers(numbers: FloatArray) -> FloatArray:
-    """Return numbers whose missing values are replaced by the mean."""
-    return np.asarray(to_numbers(numbers.reshape(-1, 1))).ravel()
-
-
 def is_prepared(X: Any) -> bool:
     """Return whether data is what ``prepare`` returned: prepared rows with their preparation."""
     return hasattr(X, "preparation") and hasattr(X, "source")
 
 
+def read_original(prepared: Any, rows: IntArray) -> FloatArray:
+    """Return rows of prepared data in original units, with NaN for cells that were filled."""
+    values: FloatArray = prepared.preparation.to_original_units(prepared.source.take(rows))
+    if not isinstance(prepared.source, ScaledSource):
+        return values
+    return np.where(prepared.source.find_filled(rows), np.nan, values)
+
+
 def read_prepared(prepared: Any, rows: IntArray) -> Table:
     """Return rows of prepared data as a table, whose features are those of the original columns.
 
-    A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine
-    and cosine of an hour or weekday become times of the day or days of the week, of which each is a
-    feature.
+    A level of a category is a feature, as it was for the fit; the two words of a boolean are two
+    levels. The sine and cosine of an hour or weekday become times of the day or days of the week,
+    of which each is a feature.
     """
     made: list[tuple[Feature, FloatArray]] = []
     preparation = prepared.preparation
-    values = prepared.source.take(rows)
-    most_filled = FEW_FILLED * prepared.source.n_rows
-    gaps = {
-        column.name for column in preparation.kept if column.n_missing + column.n_bad > most_filled
-    }
+    values = read_original(prepared, rows)
+    booleans = {column.name: column for column in preparation.kept if isinstance(column, Boolean)}
     constants = (
         plain_name(column.text) for column in preparation.columns if isinstance(column, LeftOut)
     )
     # of columns whose names are numbers, as of years
     noun = next((text for text in constants if " " in text), "value")
     cycles: dict[tuple[Any, str], list[FloatArray]] = {}
-    for feature, numbers in zip(
-        preparation.features, preparation.to_original_units(values).T, strict=True
-    ):
+    for feature, numbers in zip(preparation.features, values.T, strict=True):
         if isinstance(feature.column, int):
             name = f"feature {feature.column}"
         else:
             name = shorten(feature.column)
         if feature.cycle is not None:
             cycles.setdefault((feature.column, feature.cycle), []).append(numbers)
+        elif feature.kind == "boolean":
+            boolean = booleans[feature.column]
+            pair = boolean.true, boolean.false
+            made.append((Feature(name, "level", pair[0], opposite=pair[1]), numbers))
+            made.append((Feature(name, "level", pair[1], opposite=pair[0]), 1 - numbers))
         elif feature.unit == SHARE:
-            made.append(
-                (
-                    Feature(
-                        name, "level", "yes" if feature.level is None else shorten(feature.level)
-                    ),
-                    numbers,
-                )
-            )
+            made.append((Feature(name, "level", shorten(feature.level)), numbers))
         else:
             kind = "date" if feature.unit == DATE else "number"
             of = noun if name.isdecimal() else ""
-            made.append((Feature(name, kind, noun=of, has_gaps=feature.column in gaps), numbers))
-        if feature.kind == "boolean":
-            made.append((Feature(shorten(feature.column), "level", "no"), 1 - numbers))
+            made.append((Feature(name, kind, noun=of), numbers))
     for (column, cycle), (sine, cosine) in cycles.items():
         parts = CYCLE_PARTS[cycle]
-        part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(parts) + 1e-6).astype(
-            np.int64
-        ) % len(parts)
+        place = np.arctan2(sine, cosine) / (2 * np.pi) % 1
+        part = np.floor(place * len(parts) + 1e-6) % len(parts)  # NaN where the date is missing
         name = shorten(f"{column} {cycle}")
         made += [
-            (Feature(name, "level", one), (part == i).astype(np.float64))
+            (Feature(name, "level", one), np.where(np.isnan(part), np.nan, part == i))
             for i, one in enumerate(parts)
         ]
     return _stack(rows, made)

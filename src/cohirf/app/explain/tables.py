@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from cohirf import CoHiRF
 from cohirf.app.explain.describe import describe_clusters, tabulate
 from cohirf.app.explain.effects import measure_effects
 from cohirf.app.explain.study import check_study, draw_sample, make_study
 from cohirf.app.explain.table import Table
-from cohirf.estimator import CoHiRF
-from cohirf.hierarchy.export import to_frame
+from cohirf.hierarchy import to_frame
 
 
 def summarize_clusters(model: CoHiRF, X: Any, feature_names: Sequence[str] | None) -> Any:

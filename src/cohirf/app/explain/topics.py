@@ -23,7 +23,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.manifold import TSNE
 from sklearn.utils.extmath import row_norms
 
-from cohirf._version import __version__
+from cohirf import CoHiRF, __version__
 from cohirf.app.explain.columns import make_thumbnail
 from cohirf.app.explain.describe import mean_stability
 from cohirf.app.explain.page import N_COLOURS, render_topics
@@ -31,11 +31,9 @@ from cohirf.app.explain.study import DESCRIBED, add_rare, draw
 from cohirf.app.explain.table import as_data, check_n_rows, read_rows
 from cohirf.app.explain.words import shorten
 from cohirf.error_contexts import warn_caller
-from cohirf.estimator import CoHiRF
-from cohirf.rows.arrays import Floats
-from cohirf.rows.grouping import IntArray, rows_by_label
-from cohirf.store.files import replacing
-from cohirf.summary.numbers import cluster_positions
+from cohirf.inspection import cluster_positions
+from cohirf.rows import Floats, IntArray, rows_by_label
+from cohirf.store import replacing
 
 READ_CHARACTERS = 5_000  # of a text, to count words
 SHOWN_CHARACTERS = 300  # of a typical text

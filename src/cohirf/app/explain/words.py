@@ -7,11 +7,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cohirf.wording import number_repeated
+import numpy as np
+
+from cohirf.app.explain.facts import Fact, say_all
+from cohirf.wording import number_repeated, percent
 
 if TYPE_CHECKING:
     from cohirf.app.explain.effects import Trait
@@ -62,7 +66,8 @@ FAINT_SHARE = (
 VALUES_IN_NAME = 2  # features whose values tell clusters apart that have the same traits
 PLAIN = "average"
 ALL_ROWS = "all rows"
-FIGURE = r"(?:(?<=: )\d+(?=%)|(?<=\(mean )[^()]+(?=\)))"  # a share or a mean in a phrase
+# a share or a mean in a phrase
+FIGURE = r"(?:(?<=: )\d+(?=%)|(?<= in )\d+(?=%)|(?<=\(mean )[^()]+(?=\)))"
 NEAR = (
     0.1  # relative difference of a figure in a name from the true one, up to which the name is true
 )
@@ -103,13 +108,21 @@ def say_level(feature: Feature, inside: float, outside: float) -> str:
     if inside > outside:
         if inside >= NEARLY_ALL:
             return f"{name}: {level}"
-        return f"{name}: {inside:.0%} {level}"
-    opposite = {"yes": "no", "no": "yes"}.get(level)
-    if opposite is not None and inside <= MOSTLY:
-        return f"{name}: {opposite}"
+        return say_share(name, level, inside)
+    if feature.opposite and inside <= HARDLY:
+        return f"{name}: {feature.opposite}"
+    if feature.opposite and inside <= MOSTLY:
+        return say_share(name, feature.opposite, 1 - inside)
     if inside <= HARDLY:
         return f"{name}: not {level}"
     return f"{name}: rarely {level}"
+
+
+def say_share(name: str, level: str, share: float) -> str:
+    """Return which share of the rows has a level."""
+    if level[:1].isdigit():  # not: 81% 0
+        return f"{name}: {level} in {percent(share)}"
+    return f"{name}: {percent(share)} {level}"
 
 
 def join_levels(levels: Sequence[str]) -> str:
@@ -126,7 +139,7 @@ def splits_plainly(feature: Feature, inside: float, outside: float) -> bool:
     """Return whether most rows of one side have a level, and the phrase for the other side is
     without "rarely".
     """
-    low = MOSTLY if feature.level in ("yes", "no") else HARDLY
+    low = MOSTLY if feature.opposite else HARDLY
     return max(inside, outside) >= MOSTLY and (inside > outside or inside <= low)
 
 
@@ -156,12 +169,22 @@ def say_value(value: float, kind: str = "number", name: str = "") -> str:
     with this name.
     """
     if kind == "level":
-        return f"{value:.0%}"
+        return percent(value)
     if kind == "date":
         return datetime.fromtimestamp(value * 86400, UTC).date().isoformat()
     if name.lower().split()[-1:] == ["year"] and FIRST_YEAR <= value <= LAST_YEAR:
         return f"{value:.0f}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+    if abs(value) >= 1e15 or 0 < abs(value) < 1e-6:
+        return f"{value:.3g}"
+    if abs(value) >= 1e7:
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else _without_exponent(value)
+
+
+def _without_exponent(value: float) -> str:
+    """Return a small number with three digits."""
+    text = f"{value:.3g}"
+    return np.format_float_positional(float(text), trim="-") if "e" in text else text
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -174,42 +197,62 @@ def uncapitalised(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
+@dataclass(frozen=True)
+class ClusterName:
+    """The name of a cluster, and the facts that it says."""
+
+    text: str
+    facts: tuple[Fact, ...] = ()
+
+    @classmethod
+    def of(cls, facts: list[Fact]) -> ClusterName:
+        """Return the name that says these facts."""
+        return cls(say_all(facts) or PLAIN, tuple(facts))
+
+
 def name_clusters(
     traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | None] | None = None
 ) -> list[str]:
+    """Return a name for each cluster, as :func:`choose_names` does, without its facts."""
+    return [name.text for name in choose_names(traits, splits)]
+
+
+def choose_names(
+    traits: Sequence[Sequence[Trait]], splits: Sequence[Trait | None] | None = None
+) -> list[ClusterName]:
     """Return a name for each cluster, from its traits; no two clusters have the same name.
 
     A name has up to three traits: what splits the cluster from its sibling in the tree, and what
     sets it apart from all other rows, the strongest first; and a fourth, if it is a level that all
     its rows have, or that is all theirs. Clusters that would have the same name get further traits,
-    then the values of their strongest features, and at last a number. A cluster without
-    traits is called "average", or "all rows" if it is the only one.
+    then the values of their strongest features, and at last a number. A cluster that differs from
+    the others in hardly anything is named by these values, and "average" if it has no traits at
+    all, or "all rows" if it is the only one.
     """
     if len(traits) == 1 and not traits[0]:
-        return [ALL_ROWS]
+        return [ClusterName(ALL_ROWS)]
     known = list(zip(traits, [None] * len(traits) if splits is None else splits, strict=True))
     names = [_join_phrases(*of_cluster, FEWEST_TRAITS) for of_cluster in known]
     for n_traits in range(FEWEST_TRAITS + 1, MOST_TRAITS + 1):
         names = _replace_repeated(
             names, [_join_phrases(*of_cluster, n_traits) for of_cluster in known]
         )
-    return number_repeated(
-        _replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits])
-    )
+    names = _replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits])
+    texts = number_repeated([name.text for name in names])
+    return [replace(name, text=text) for name, text in zip(names, texts, strict=True)]
 
 
-def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -> str:
+def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -> ClusterName:
     """Return the phrases of the strongest traits.
 
-    Of weak ones only if more than three are asked for.
+    Of faint ones only if more than three are asked for.
     """
+    weakest = WEAKEST
     if traits and n_traits == FEWEST_TRAITS:
         weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength)
-    else:
-        weakest = 0.0
     strong = [trait for trait in traits if trait.strength >= weakest]
     if len(strong) == 1:  # a second one says more, even if it is weak
-        strong = [trait for trait in traits if trait.strength >= WEAKEST][:2] or strong
+        strong = [trait for trait in traits if trait.strength >= WEAKEST][:2]
     said = [trait for trait in strong if not trait.is_lack and not trait.is_rare] or strong[:1]
     if split is not None:  # without traits of the same column, or of the same series
         column = split.feature.name
@@ -223,26 +266,23 @@ def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -
         else:
             said = [split, *others]
     said = said[:n_traits] + [trait for trait in said[n_traits:] if trait.is_of_all][:1]
-    return ", ".join(dict.fromkeys(trait.phrase for trait in said)) or PLAIN
+    return ClusterName.of([trait.fact for trait in said]) if said else _with_values(traits)
 
 
-def _with_values(traits: Sequence[Trait]) -> str:
-    features = [
-        (trait.feature, trait.feature.say(trait.inside)) for trait in traits[:VALUES_IN_NAME]
-    ]
-    parts = (f"{plain_name(feature.name)} {feature.level} {value}" for feature, value in features)
-    return ", ".join(" ".join(part.split()) for part in parts) or PLAIN
+def _with_values(traits: Sequence[Trait]) -> ClusterName:
+    return ClusterName.of([trait.value_fact for trait in traits[:VALUES_IN_NAME]])
 
 
-def _replace_repeated(names: list[str], longer: list[str]) -> list[str]:
+def _replace_repeated(names: list[ClusterName], longer: list[ClusterName]) -> list[ClusterName]:
     """Return the names, with those replaced that occur more than once, or all of which is in
     another one.
     """
-    counts = Counter(names)
-    phrases = [set(name.split(", ")) for name in names]
+    counts = Counter(name.text for name in names)
+    phrases = [{fact.words for fact in name.facts} for name in names]
 
     def is_vague(place: int) -> bool:
-        return counts[names[place]] > 1 or any(phrases[place] < others for others in phrases)
+        is_part = bool(phrases[place]) and any(phrases[place] < others for others in phrases)
+        return counts[names[place].text] > 1 or is_part
 
     return [longer[place] if is_vague(place) else name for place, name in enumerate(names)]
 

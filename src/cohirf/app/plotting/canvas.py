@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.estimator import CoHiRF
-from cohirf.hierarchy import FusionHierarchy
-from cohirf.hierarchy.outline import final_labels
+from cohirf import CoHiRF
+from cohirf.hierarchy import FusionHierarchy, final_labels
+from cohirf.inspection import cluster_positions
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.summary.numbers import cluster_positions
+from cohirf.rows import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cohirf import Choice, CoHiRF, EpsSuggestion
 from cohirf.app.plotting.canvas import (
     ACCENT,
     FAINT,
@@ -16,9 +17,6 @@ from cohirf.app.plotting.canvas import (
     hide_spines,
     make_axes,
 )
-from cohirf.choice import Choice
-from cohirf.eps import EpsSuggestion
-from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 
 if TYPE_CHECKING:

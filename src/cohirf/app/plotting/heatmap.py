@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 
+from cohirf import CoHiRF
 from cohirf.app.explain.describe import describe_sample
 from cohirf.app.explain.effects import measure_effects
 from cohirf.app.explain.study import draw_sample, make_study
@@ -26,11 +27,9 @@ from cohirf.app.plotting.canvas import (
     readable_on_white,
     text_width,
 )
-from cohirf.described import require_labels_here
-from cohirf.estimator import CoHiRF
+from cohirf.inspection import remedies_for, require_labels_here
 from cohirf.optional import import_optional
-from cohirf.parameters import remedies_for
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,6 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
+from cohirf import CoHiRF
 from cohirf.app.explain.study import draw
 from cohirf.app.explain.table import as_dense, is_prepared, to_numbers
 from cohirf.app.plotting.canvas import (
@@ -30,9 +31,8 @@ from cohirf.app.plotting.canvas import (
     readable_on,
     settle_axes,
 )
-from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

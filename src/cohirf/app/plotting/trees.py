@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
-from cohirf.algorithm.parents import find_roots
 from cohirf.app.plotting.canvas import (
     FAINT,
     FONT,
@@ -29,9 +28,9 @@ from cohirf.app.plotting.canvas import (
     to_rgb,
     write_numbers,
 )
-from cohirf.hierarchy.outline import has_merges, with_tree
+from cohirf.hierarchy import find_roots, has_merges, with_tree
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows import FloatArray, IntArray
 from cohirf.wording import count_of
 
 if TYPE_CHECKING:

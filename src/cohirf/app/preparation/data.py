@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf import open_source
 from cohirf.app.preparation.evidence import BadColumn, DataError, Strays, reading, say_strays
 from cohirf.app.preparation.kinds import (
     WISHES,
@@ -33,14 +34,19 @@ from cohirf.app.preparation.kinds import (
 from cohirf.app.preparation.readings import NumberReading, as_text
 from cohirf.error_contexts import warn_caller
 from cohirf.optional import import_optional
-from cohirf.rows.metric_spaces import EARTH_KM
-from cohirf.sources import Source, open_source
-from cohirf.sources.csv import is_plain_number
-from cohirf.sources.open_source import open_table
-from cohirf.sources.source import NoRowsError
-from cohirf.sources.tables import ARROW_NUMBERS, ArrowTable, Table, TableSource
-from cohirf.store.files import TemporaryFile
-from cohirf.wording import listed
+from cohirf.rows import EARTH_KM
+from cohirf.sources import (
+    ARROW_NUMBERS,
+    ArrowTable,
+    NoRowsError,
+    Source,
+    Table,
+    TableSource,
+    is_plain_number,
+    open_table,
+)
+from cohirf.store import TemporaryFile
+from cohirf.wording import listed, setting
 
 DEGREES = 180 / math.pi  # of a radian
 # and the largest of them; 0 to 360 is as good as -180 to 180
@@ -57,7 +63,8 @@ class Data:
     """A table, or an array without column names, in a file or in memory."""
 
     origin: Any  # the data itself, or its path
-    csv: dict[str, Any]  # delimiter and header of a CSV file, if they were given
+    # delimiter and header of a CSV file, header and sheet of a spreadsheet, if they were given
+    csv: dict[str, Any]
     table: Table | None  # None for an array
     name: str  # in error messages
     columns: list[Name]  # names of all columns; numbers if the data has no names
@@ -65,9 +72,16 @@ class Data:
     candidates: list[Name]
 
     @classmethod
-    def open(cls, data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Data:
+    def open(
+        cls,
+        data: Any,
+        *,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        sheet: str | None = None,
+    ) -> Data:
         """Open data and find its columns, without reading its rows."""
-        csv: dict[str, Any] = {"delimiter": delimiter, "header": header}
+        csv: dict[str, Any] = {"delimiter": delimiter, "header": header, "sheet": sheet}
         if isinstance(data, str | os.PathLike):
             origin = Path(data).expanduser()
         else:
@@ -157,11 +171,11 @@ def assign_roles(
     if label_column is None:
         given = []
     else:
-        given = [(label_column, "label", f"{label_column=}")]
-    given += [] if id_column is None else [(id_column, "id", f"{id_column=}")]
-    given += [(column, "dropped", f"drop=[{column!r}]") for column in drop]
+        given = [(label_column, "label", setting("label_column", label_column))]
+    given += [] if id_column is None else [(id_column, "id", setting("id_column", id_column))]
+    given += [(column, "dropped", setting("drop", [column])) for column in drop]
     for column, wish in (kinds or {}).items():
-        given.append((column, _check_wish(column, wish), f"kinds={{{column!r}: {wish!r}}}"))
+        given.append((column, _check_wish(column, wish), setting("kinds", {column: wish})))
     roles: dict[Name, str] = {}
     for wanted, role, said in given:
         column = find_column(name, available, wanted, said)
@@ -183,9 +197,9 @@ def _check_wish(column: Any, wish: str) -> str:
     has_detail = bool(detail) and (kind == "date" or (kind == "number" and is_plain_number(detail)))
     if wish not in WISHES and not has_detail:
         raise ValueError(
-            f"kinds={{{column!r}: {wish!r}}} is not valid: give {', '.join(WISHES)}, a date with "
-            "its format, such as date:%d/%m/%Y, or numbers of which one means missing, such as "
-            "number:-999."
+            f"{setting('kinds', {column: wish})} is not valid: give {', '.join(WISHES)}, a date "
+            "with its format, such as date:%d/%m/%Y, or numbers of which one means missing, such "
+            "as number:-999."
         )
     return wish
 
@@ -216,6 +230,7 @@ def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
             isinstance(one, Number | Boolean)
             and table.types[str(one.name)] in ARROW_NUMBERS
             and getattr(one, "missing", None) is None
+            and not one.n_bad
         )
         for one in columns
     )
@@ -325,12 +340,12 @@ def find_coordinates(
     """Return latitude and longitude, and then all other columns, which are no features."""
     if len(places) != 2:
         raise ValueError(
-            f"places={places!r} is not valid: give two columns, latitude and longitude."
+            f"{setting('places', places)} is not valid: give two columns, latitude and longitude."
         )
-    names = [find_column(data.name, data.columns, name, f"places={name!r}") for name in places]
+    names = [find_column(data.name, data.columns, name, setting("places", name)) for name in places]
     if names[0] == names[1] or roles.keys() & set(names):
         raise ValueError(
-            f"places={places!r} is not valid: give two columns that have no other role."
+            f"{setting('places', places)} is not valid: give two columns that have no other role."
         )
     left = [column for column in data.candidates if column not in names]
     others = [

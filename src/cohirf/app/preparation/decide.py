@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,14 +25,13 @@ from cohirf.app.preparation.kinds import (
     is_text,
     is_time,
 )
-from cohirf.app.preparation.readings import DateReading, NumberReading
+from cohirf.app.preparation.readings import DateReading, NumberReading, to_array
+from cohirf.wording import setting
 
-# A column has numbers or dates if all but this share of its cells are such. The others are taken as
-# missing, and named.
-STRAY_SHARE = 0.01
-# If at least this share of the cells are numbers or dates, but too few for that, only the user
-# knows what is meant.
-MIXED_SHARE = 0.5
+# A column has numbers or dates if at least this share of its cells, and of its different cells, are
+# such. The others are taken as missing, and named. With more different texts than numbers, as in
+# "1Fam", "2fmCon", "Duplex", it has levels, or text.
+READ_SHARE = 0.5
 # A column with more missing cells than this share is left out: what fills them would be most of its
 # content.
 MOST_MISSING = 0.5
@@ -45,9 +45,15 @@ ROWS_PER_LEVEL = 2
 KNOWN_SHARE = 0.5
 # Text that names something has fewer words than free text, on average.
 WORDS_OF_TEXT = 3
-# Whole numbers without gaps count rows if there are at least so many: few numbers can be so by
-# chance.
+# Numbers and dates count rows if there are at least so many: few can be so by chance.
 FEWEST_COUNTED = 20
+# Numbers or dates that only rise, or only fall, from row to row count rows if no step is more than
+# so many times another: months differ, and markets are closed on up to three days.
+EVEN_STEPS = 4
+# Larger whole numbers lose digits as numbers of 64 bits: they name something.
+LARGEST_EXACT = 2**53
+# The squares of larger numbers overflow when they are added up.
+LARGEST = 1e150
 # A date is cyclic if half of the hours (weekdays) have clearly more than half of the rows: this
 # share,
 CYCLIC_SHARE = 0.6
@@ -76,40 +82,43 @@ PAIRS = (
 )
 AS_ASKED = "as you asked"
 NAMED = "its name says so"
-GIVEN_BACK = "with it, the clusters are nearly its levels"
 
 
-def decide(found: Evidence, *, comma: bool = False, wish: str | None = None) -> Column | BadColumn:
-    """Return the kind of a column, or what is wrong with it.
+def decide_all(found: Sequence[Evidence]) -> list[Column]:
+    """Return the kinds of columns about which the user has said nothing."""
+    comma = any(map(uses_comma, found))
+    decided = list[Column]()
+    for one in found:
+        is_leading = all(getattr(other, "role", "") == "id" for other in decided)
+        decided.append(_decide(one, comma=comma, is_leading=is_leading))
+    return decided
 
-    ``comma`` if other columns have a decimal comma.
+
+def _decide(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
+    """Return the kind of a column.
+
+    ``comma`` if other columns have a decimal comma. ``is_leading`` if there are only ids before it.
     """
-    if wish is not None:
-        return _grant(found, wish, comma=comma)
     if not (
         is_number(found.stored)
         or is_text(found.stored)
         or is_time(found.stored)
         or found.n_present == 0
     ):
-        drop = f"leave it out with drop=[{found.name!r}]"
-        remedy = f": {drop}, or turn it into numbers first"
-        if "list" in found.stored:
-            remedy = f": give vectors={found.name!r} to cluster these vectors, or {drop}"
-        return BadColumn(
-            found.name,
-            f"has type {found.stored}, which holds neither numbers nor text nor dates",
-            remedy,
-        )
-    column = _choose(found, comma=comma)
-    if (
-        not isinstance(column, Column)
-        or not column.features
-        or found.n_missing <= MOST_MISSING * found.n_rows
-    ):
+        return LeftOut(found.name, _say_unreadable(found), found.n_missing, role="other")
+    column = _choose(found, comma=comma, is_leading=is_leading)
+    n_gaps = found.n_missing + column.n_bad
+    if not column.features or n_gaps <= MOST_MISSING * found.n_rows:
         return column
-    reason = f"{found.n_missing:,} of {found.n_rows:,} cells are missing"
+    reason = f"{n_gaps:,} of {found.n_rows:,} cells are missing"
     return LeftOut(found.name, reason, found.n_missing, role="empty")
+
+
+def _say_unreadable(found: Evidence) -> str:
+    said = f"has type {found.stored}, which holds neither numbers nor text nor dates"
+    if "list" in found.stored:
+        return f"{said}: give {setting('vectors', found.name)} to cluster these vectors"
+    return said
 
 
 def uses_comma(found: Evidence) -> bool:
@@ -124,7 +133,7 @@ def uses_comma(found: Evidence) -> bool:
     )
 
 
-def _choose(found: Evidence, *, comma: bool) -> Column | BadColumn:
+def _choose(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
     if found.n_present == 0:
         return LeftOut(found.name, "has no values", found.n_missing, role="empty")
     if found.is_counted and found.n_distinct == 1:
@@ -145,28 +154,23 @@ def _choose(found: Evidence, *, comma: bool) -> Column | BadColumn:
         return Boolean(
             found.name, f"{pair[0]} or {pair[1]}", found.n_missing, true=pair[0], false=pair[1]
         )
-    if found.stored.startswith("dictionary") or (found.is_code and found.is_whole):
-        return _settle_text(found)
     best = best_tally(found, comma=comma)
-    if best is None or best.n_bad > (1 - MIXED_SHARE) * found.n_present:
+    is_code = found.is_code and (best is None or best.is_whole)
+    if found.stored.startswith("dictionary") or is_code:
         return _settle_text(found)
-    if _suits(found, best):
-        return _settle_reading(found, best)
-    kind = "date" if isinstance(best.reading, DateReading) else "number"
-    name = found.name
-    remedy = (
-        f"; give kinds={{{name!r}: {kind!r}}} to take these as missing, kinds={{{name!r}: "
-        f"'category'}}, or drop=[{name!r}]"
-    )
-    what = f"has {best.n_bad:,} of {found.n_present:,} cells that are not {kind}s"
-    return BadColumn(name, what, remedy, best.n_bad, best.first)
+    if best is None or not _suits(found, best):
+        return _settle_text(found)
+    return _settle_reading(found, best, is_leading=is_leading)
 
 
-def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
+def grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
     """Return a column of the kind that the user asks for, or say why it cannot be one."""
     reason = AS_ASKED
     if found.n_present == 0:
-        return BadColumn(found.name, "has no values", f": leave it out with drop=[{found.name!r}]")
+        return BadColumn(found.name, "has no values", _leave_out(found.name))
+    if wish == "category" and not found.is_counted:
+        what = f"has more than {found.n_distinct:,} different values, too many for a category"
+        return BadColumn(found.name, what, _leave_out(found.name))
     if wish == "category":
         return _make_category(found, reason)
     if wish == "boolean":
@@ -199,7 +203,35 @@ def _grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
     return replace(made, reason=f"{reason}: {made.reason}" if made.reason else reason)
 
 
-def find_marker(found: Evidence, column: Column) -> tuple[float, int] | None:
+def find_doubt(found: Evidence, column: Column) -> str | None:
+    """Return what is not sure about the kind of a column, and how to decide otherwise."""
+    if marked := _find_marker(found, column):
+        marker, n_cells = marked
+        as_missing = setting("kinds", {found.name: f"number:{marker:g}"})
+        return (
+            f"has {n_cells:,} cells of {marker:g}, far from all others: if these are missing, "
+            f"give {as_missing}; they are taken as numbers"
+        )
+    best = best_tally(found, comma=False)
+    is_mixed = best is not None and 0 < best.n_bad <= (1 - READ_SHARE) * found.n_present
+    is_text_now = isinstance(column, Category) or _is_left_text(column)
+    if best is None or not is_mixed or not is_text_now or found.wish is not None:
+        return None
+    kind = "date" if isinstance(best.reading, DateReading) else "number"
+    taken = "a category" if isinstance(column, Category) else "text, and left out"
+    as_read = setting("kinds", {found.name: kind})
+    return (
+        f"has {best.n_read:,} of {found.n_present:,} cells that are {kind}s, and others such as "
+        f"{abridge(best.first[0][1])!r}: it is taken as {taken}; give {as_read} to take the others "
+        "as missing"
+    )
+
+
+def _is_left_text(column: Column) -> bool:
+    return isinstance(column, LeftOut) and (column.is_word or column.role == "text")
+
+
+def _find_marker(found: Evidence, column: Column) -> tuple[float, int] | None:
     """Return a number that seems to stand for missing cells, such as -999, and how many cells have
     it.
     """
@@ -232,10 +264,22 @@ def best_tally(found: Evidence, *, comma: bool) -> Tally | None:
 
 
 def _suits(found: Evidence, tally: Tally) -> bool:
-    return tally.n_bad <= STRAY_SHARE * found.n_present
+    """Return whether a column has numbers or dates, as one reading has them.
+
+    A few texts among numbers are mistakes; a few numbers among texts are levels.
+    """
+    if tally.n_bad == 0:
+        return True
+    if tally.n_bad > (1 - READ_SHARE) * found.n_present or tally.low == tally.high:
+        return False
+    if not found.is_counted:
+        return True
+    cells = [str(cell) for cell in found.counts]
+    is_odd = tally.reading.read(to_array(cells)).is_bad
+    return bool(is_odd.mean() <= 1 - READ_SHARE)
 
 
-def _settle_reading(found: Evidence, best: Tally) -> Column:
+def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
         words = words_of(found.name)
@@ -249,7 +293,38 @@ def _settle_reading(found: Evidence, best: Tally) -> Column:
         if not found.has_repeats and best.high - best.low + 1 == found.n_present >= FEWEST_COUNTED:
             reason = f"counts the rows from {best.low:,.0f} to {best.high:,.0f}"
             return LeftOut(found.name, reason, found.n_missing, role="id")
+        if is_leading and best.low_step > 0 and best.n_read >= FEWEST_COUNTED:
+            reason = "rises from row to row, as ids do"
+            return LeftOut(found.name, reason, found.n_missing, role="id")
+    if _counts_rows(best):
+        is_date = isinstance(best.reading, DateReading)
+        reason = f"counts the rows: {'dates' if is_date else 'numbers'} in nearly equal steps"
+        return LeftOut(found.name, reason, found.n_missing, role="id", is_word=is_date)
+    largest = max(abs(best.low), abs(best.high))
+    if best.is_whole and "int64" in found.stored and largest > LARGEST_EXACT:
+        reason = f"holds whole numbers up to {largest:.3g}, as ids and hashes are"
+        return LeftOut(found.name, reason, found.n_missing, role="id")
+    if largest > LARGEST:
+        reason = f"holds values up to {largest:.3g}, whose squares overflow"
+        return LeftOut(found.name, reason, found.n_missing, role="other")
+    if isinstance(best.reading, NumberReading) and _has_digits_only(found, best):
+        said = "1 or 0"
+        return Boolean(found.name, said, found.n_missing, best.n_bad, true="1", false="0")
     return _make_reading(found, best)
+
+
+def _counts_rows(tally: Tally) -> bool:
+    """Return whether cells rise or fall from row to row in nearly equal steps."""
+    steps = sorted((abs(tally.low_step), abs(tally.high_step)))
+    is_one_way = tally.low_step * tally.high_step > 0
+    return is_one_way and steps[1] <= EVEN_STEPS * steps[0] and tally.n_read >= FEWEST_COUNTED
+
+
+def _has_digits_only(found: Evidence, tally: Tally) -> bool:
+    """Return whether all cells that are numbers are 1 or 0."""
+    if (tally.low, tally.high) != (0, 1) or not tally.is_whole or tally.reading != NumberReading():
+        return False
+    return found.is_counted
 
 
 def _make_reading(found: Evidence, best: Tally) -> Number | Date:
@@ -291,7 +366,7 @@ def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
     return bool(share > CYCLIC_SHARE and ((steps - expected) ** 2 / expected).sum() > CHANCE[cycle])
 
 
-def _settle_text(found: Evidence) -> Column | BadColumn:
+def _settle_text(found: Evidence) -> Column:
     """Return a category if levels repeat, otherwise leave the column out."""
     levels = _levels(found)
     n_levels = len(levels) or found.n_distinct
@@ -306,7 +381,8 @@ def _settle_text(found: Evidence) -> Column | BadColumn:
     if found.n_words >= WORDS_OF_TEXT:
         reason = f"{_say_distinct(found, 'texts')}, of {found.n_words:.0f} words on average"
         return LeftOut(found.name, reason, found.n_missing, role="text")
-    return LeftOut(found.name, _say_distinct(found, "values"), found.n_missing, role="id")
+    reason = _say_distinct(found, "values")
+    return LeftOut(found.name, reason, found.n_missing, role="id", is_word=not found.is_whole)
 
 
 def _say_distinct(found: Evidence, what: str) -> str:
@@ -314,10 +390,11 @@ def _say_distinct(found: Evidence, what: str) -> str:
     return f"{about}{found.n_distinct:,} different {what} in {found.n_present:,} rows"
 
 
-def _make_category(found: Evidence, reason: str) -> Category | BadColumn:
-    if not found.is_counted:
-        what = f"has more than {found.n_distinct:,} different values, too many for a category"
-        return BadColumn(found.name, what, f": leave it out with drop=[{found.name!r}]")
+def _leave_out(name: str | int) -> str:
+    return f": leave it out with {setting('drop', [name])}"
+
+
+def _make_category(found: Evidence, reason: str) -> Category:
     levels = _levels(found)
     kept = {level for level, _ in levels[:MOST_LEVELS]} | (
         {MISSING_LEVEL} if found.n_missing else set()
@@ -344,11 +421,12 @@ def _levels(found: Evidence) -> list[tuple[str, int]]:
 
 
 def _find_pair(found: Evidence) -> tuple[str, str] | None:
-    """Return the words for yes and no if a text column has no others."""
+    """Return the words for yes and no, as they are spelled, if a text column has no others."""
     if not is_text(found.stored) or not found.is_counted or not 1 <= found.n_distinct <= 6:
         return None
-    words = {cell.lower() for cell in found.counts}
-    return next((pair for pair in PAIRS if words == set(pair)), None)
+    spelled = {level.lower(): level for level, _ in _levels(found)}
+    pair = next((pair for pair in PAIRS if spelled.keys() == set(pair)), None)
+    return None if pair is None else (spelled[pair[0]], spelled[pair[1]])
 
 
 def _find_digits(found: Evidence) -> tuple[str, str] | None:

@@ -32,6 +32,7 @@ from cohirf.app.preparation.readings import (
     DateReading,
     NumberReading,
     ReadCells,
+    as_text,
     clean_text,
     compute,
     find_date_formats,
@@ -39,8 +40,7 @@ from cohirf.app.preparation.readings import (
     read_plain,
 )
 from cohirf.optional import import_optional
-from cohirf.sources import Source
-from cohirf.sources.tables import Table
+from cohirf.sources import Source, Table
 
 MOST_DISTINCT = 10_000  # distinct cells of a column are counted up to this number,
 MOST_COUNTED = 2**20  # and up to this number in all columns together
@@ -95,7 +95,11 @@ class Tally(Strays):
     is_whole: bool = True  # whether these are whole numbers,
     low: float = np.inf
     high: float = -np.inf
-    total: float = 0.0  # and their sum
+    total: float = 0.0  # and their sum,
+    # the smallest and the largest step from one cell to the next
+    low_step: float = np.inf
+    high_step: float = -np.inf
+    last: float = np.nan
     # of dates: cells in each hour, on each weekday
     steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
@@ -110,10 +114,13 @@ class Tally(Strays):
         with np.errstate(invalid="ignore", over="ignore"):
             self.total += float(present.sum())
             self.is_whole = self.is_whole and bool((present % 1 == 0).all())
-        self.low, self.high = (
-            min(self.low, float(present.min())),
-            max(self.high, float(present.max())),
-        )
+        self.low = min(self.low, float(present.min()))
+        self.high = max(self.high, float(present.max()))
+        with np.errstate(invalid="ignore", over="ignore"):
+            steps = np.diff(present, prepend=self.last)
+        self.low_step = float(np.fmin.reduce(steps, initial=self.low_step))
+        self.high_step = float(np.fmax.reduce(steps, initial=self.high_step))
+        self.last = float(present[-1])
         if isinstance(self.reading, DateReading):
             for cycle, (_, n_steps) in CYCLES.items():
                 step = (phase(present, cycle) * n_steps + 1e-9).astype(np.int64)
@@ -164,14 +171,14 @@ class Evidence:
         if self.wish == "category" or self.is_code:
             self._add_text(clean_text(values))
         elif is_number(str(values.type)):
-            self._add_stored(read_numbers(values, NumberReading()), NumberReading())
+            self._add_stored(values, read_numbers(values, NumberReading()), NumberReading())
         elif is_time(str(values.type)):
-            self._add_stored(read_moments(values, DateReading("")), DateReading(""))
+            self._add_stored(values, read_moments(values, DateReading("")), DateReading(""))
         elif is_text(str(values.type)):
             if (plain := self._read_plain(values)) is None:
                 self._add_text(clean_text(values))
             else:
-                self._add_stored(plain, NumberReading())
+                self._add_stored(values, plain, NumberReading())
         else:
             self.n_missing += values.null_count
         self.n_rows += len(values)
@@ -185,12 +192,14 @@ class Evidence:
             return read_plain(text, self.tallies[0].reading)
         return None
 
-    def _add_stored(self, cells: ReadCells, reading: NumberReading | DateReading) -> None:
+    def _add_stored(
+        self, values: Any, cells: ReadCells, reading: NumberReading | DateReading
+    ) -> None:
         """Take numbers or moments into account."""
         present = cells.values[~np.isnan(cells.values)]
-        self.n_missing += len(cells.values) - len(present)
+        self.n_missing += len(cells.values) - len(present) - int(cells.is_bad.sum())
         self.tallies = self.tallies or [Tally(reading=reading)]
-        self.tallies[0].add(cells, None, self.n_rows)
+        self.tallies[0].add(cells, as_text(values) if cells.is_bad.any() else None, self.n_rows)
         if self.is_counted:
             distinct, times = np.unique(present, return_counts=True)
             self._count(distinct.tolist(), times.tolist())
@@ -289,7 +298,7 @@ def is_called(name: Name, words: Collection[str]) -> bool:
 
 def words_of(name: Name) -> list[str]:
     """Return the words of a name, such as customer_id or customerId, in lower case."""
-    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name))]
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", str(name))]
 
 
 def gather_numbers(source: Source) -> dict[Any, Evidence]:

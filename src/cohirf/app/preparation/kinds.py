@@ -24,8 +24,8 @@ from cohirf.app.preparation.readings import (
     read_plain,
 )
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray
-from cohirf.sources.tables import ARROW_NUMBERS, name_places
+from cohirf.rows import FloatArray
+from cohirf.sources import ARROW_NUMBERS, name_places
 
 Name = str | int  # of a column: a number if the data has no names
 
@@ -199,11 +199,12 @@ class Boolean(Column):
 
     def encode(self, values: Any) -> Encoded:
         """Return 1 and 0."""
-        if is_number(str(values.type)):
+        if is_number(str(values.type)) or self.true == "1":
             cells = read_numbers(values, NumberReading())
+            is_other = ~np.isin(cells.values, [0, 1]) & ~np.isnan(cells.values)
             return Encoded(
-                [cells.values],
-                cells.is_bad | ~np.isin(cells.values, [0, 1]) & ~np.isnan(cells.values),
+                [np.where(is_other, np.nan, cells.values)],
+                cells.is_bad | is_other,
             )
         pc = compute()
         text = pc.utf8_lower(clean_text(values))
@@ -341,12 +342,14 @@ class LeftOut(Column):
 
     Attributes
     ----------
-    role : {"id", "text", "constant", "empty", "dropped", "label"}
+    role : {"id", "text", "constant", "empty", "dropped", "label", "other"}
         What it is.
     value : float or None
         The value of a constant number.
     text : str
         The text of a constant.
+    is_word : bool
+        Whether the cells of an id are words or dates, which name a row better than a number.
     """
 
     kind: ClassVar[str] = "left out"
@@ -354,6 +357,7 @@ class LeftOut(Column):
     role: str = "dropped"
     value: float | None = None
     text: str = ""
+    is_word: bool = False
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -401,8 +405,11 @@ def is_text(stored: str) -> bool:
 def read_numbers(values: Any, reading: NumberReading) -> ReadCells:
     """Return stored numbers as they are, and text by a reading."""
     if is_number(str(values.type)):
-        numbers = np.asarray(values.cast("double").to_numpy(zero_copy_only=False), dtype=np.float64)
-        return ReadCells(numbers, np.zeros(len(numbers), dtype=bool))
+        # whole numbers above 2**53 lose digits
+        doubles = values.cast("double", safe=False)
+        numbers = np.asarray(doubles.to_numpy(zero_copy_only=False), dtype=np.float64)
+        is_infinite = np.isinf(numbers)
+        return ReadCells(np.where(is_infinite, np.nan, numbers), is_infinite)
     return read_plain(values, reading) or reading.read(clean_text(values))
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import StandardScaler
 
 from cohirf.app.preparation.data import (
     DEGREES,
@@ -20,16 +19,22 @@ from cohirf.app.preparation.data import (
     find_coordinates,
     find_role,
 )
-from cohirf.app.preparation.decide import AS_ASKED, NAMED, decide, find_marker, uses_comma
+from cohirf.app.preparation.decide import (
+    AS_ASKED,
+    NAMED,
+    decide_all,
+    find_doubt,
+    grant,
+    uses_comma,
+)
 from cohirf.app.preparation.evidence import BadColumn, DataError, gather, reading
 from cohirf.app.preparation.kinds import Column, LeftOut, Name, Number, Vector
 from cohirf.app.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
-from cohirf.choice import count_crumbs
 from cohirf.error_contexts import warn_caller
-from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
-from cohirf.sources import Source
-from cohirf.sources.source import rows_within
-from cohirf.sources.tables import NumberColumn, Table
+from cohirf.inspection import count_crumbs
+from cohirf.rows import FloatArray, IntArray, row_blocks
+from cohirf.sources import NumberColumn, Source, Table, rows_within
+from cohirf.wording import setting
 
 MEASURED_BYTES = 2**20  # of a block whose statistics are computed
 MEDIAN_CELLS = 2**21  # 17 MB; for larger data, the median is that of evenly spaced rows
@@ -54,6 +59,7 @@ def prepare(
     places: Sequence[Name] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    sheet: str | None = None,
 ) -> Prepared:
     """Prepare a table or array for a fit: decide what each column is, and make features of it.
 
@@ -88,7 +94,7 @@ def prepare(
     id_column : str or int, optional
         The column with the names of the rows. It is not a feature. :meth:`Prepared.ids` returns it.
         If it is not given, it is the first column whose cells are found to be ids, and not only
-        called so.
+        called so; of several, the first that has words or dates.
     drop : sequence of str or int, default=()
         Columns to leave out.
     kinds : dict of str, optional
@@ -113,8 +119,9 @@ def prepare(
         The columns with latitude and longitude in degrees. These are the only features then, in
         radians, for the metric "haversine"; they are neither filled nor scaled otherwise, and bad
         coordinates are refused.
-    delimiter, header : optional
-        The delimiter of a CSV file, and whether it has column names, as in
+    delimiter, header, sheet : optional
+        The delimiter of a CSV file, whether it has column names, and the sheet of a
+        spreadsheet, as in
         :func:`cohirf.open_source`.
 
     Returns
@@ -125,9 +132,10 @@ def prepare(
     Raises
     ------
     DataError
-        If columns cannot be prepared: it lists all of them, with line and text of the cells. A
-        column in which more than 1 %, but not most of the cells are not numbers (dates) is such a
-        problem; fewer such cells are taken as missing, with a warning that names them.
+        If columns cannot be what ``kinds`` says, or cells are missing with ``impute="none"``: it
+        lists all of them. Nothing else in a column refuses a table: a few cells that are not
+        numbers (dates) are taken as missing, and a column with more different texts than numbers
+        is a category, or text, with a warning that names some of these cells.
 
     See Also
     --------
@@ -167,7 +175,7 @@ def prepare(
         raise TypeError(
             "A sparse matrix is neither filled nor scaled: give impute='none' and scaling='none'."
         )
-    opened = Data.open(data, delimiter=delimiter, header=header)
+    opened = Data.open(data, delimiter=delimiter, header=header, sheet=sheet)
     if vectors is not None:
         return _take_vectors(opened, vectors, label_column, id_column)
     given: Any = {
@@ -185,9 +193,7 @@ def prepare(
         return Prepared(opened, radians, radians.prepare(opened).source)
     columns = _look(opened, roles, impute=impute != "none")
     if row_id is None:
-        ids = (column for column in columns if getattr(column, "role", "") == "id")
-        # such cells repeat
-        row_id = next((column.name for column in ids if column.reason != NAMED), None)
+        row_id = _find_names(columns)
     preparation = Preparation(columns, label, row_id, impute=impute)
     if not preparation.kept:
         raise ValueError(f"{opened.name} has no columns left to cluster: {_say_left_out(columns)}.")
@@ -196,15 +202,27 @@ def prepare(
     return Prepared(opened, learned, learned.scaled(prepared.source))
 
 
+def _find_names(columns: Sequence[Column]) -> Name | None:
+    """Return the column that names the rows: the first with words, or else the first id."""
+    ids = [
+        column
+        for column in columns
+        # such cells repeat
+        if isinstance(column, LeftOut) and column.role == "id" and column.reason != NAMED
+    ]
+    return min(ids, key=lambda column: not column.is_word).name if ids else None
+
+
 def _take_vectors(
     data: Data, vectors: str, label_column: Name | None, id_column: Name | None
 ) -> Prepared:
     """Return vectors as they are; other columns have no features."""
-    name = find_column(data.name, data.columns, vectors, f"{vectors=}")
+    name = find_column(data.name, data.columns, vectors, setting("vectors", vectors))
     roles = assign_roles(data.name, data.columns, label_column=label_column, id_column=id_column)
     if name in roles:
         raise ValueError(
-            f"vectors={vectors!r} is not valid: this is the {roles[name]} column: give it one role."
+            f"{setting('vectors', vectors)} is not valid: this is the {roles[name]} column: "
+            "give it one role."
         )
     if data.table is None:
         found = None
@@ -216,9 +234,9 @@ def _take_vectors(
         else:
             stored = data.table.types[str(name)]
         raise ValueError(
-            f"vectors={vectors!r}: this column of {data.name} has type {stored}: give a column of "
-            "lists of numbers, all of one length, in a Parquet or Arrow file or a data frame. "
-            "Texts must become vectors first."
+            f"{setting('vectors', vectors)}: this column of {data.name} has type {stored}: give a "
+            "column of lists of numbers, all of one length, in a Parquet or Arrow file or a data "
+            "frame. Texts must become vectors first."
         )
     source = data.open_numbers([name])
     decided: dict[Name, Column] = {
@@ -255,7 +273,8 @@ def _look(data: Data, roles: Mapping[Name, str], *, impute: bool) -> tuple[Colum
         decided |= _decide_all(data.table, [str(column) for column in wanted], roles, impute=impute)
     elif roles.keys() - decided.keys():
         raise ValueError(
-            f"{data.name} has no column names: its columns are numbers, and kinds= is for tables."
+            f"{data.name} has no column names: its columns are numbers, and {setting('kinds')} is "
+            "for tables."
         )
     else:
         decided |= {column: Number(column) for column in wanted}
@@ -270,34 +289,33 @@ def _decide_all(
     Raise an error that lists all columns that cannot be prepared.
     """
     for name in names:
-        table.refuse_difference(name, f", or leave it out with drop=[{name!r}]")
+        table.refuse_difference(name, f", or leave it out with {setting('drop', [name])}")
     found = gather(table, names, roles)
     if not found[names[0]].n_rows:
         raise ValueError(
             f"{table.name} has 0 rows and {len(table.types)} columns: give at least one of each."
         )
-    comma = any(uses_comma(evidence) for evidence in found.values())
+    comma = any(map(uses_comma, found.values()))
+    left = [evidence for evidence in found.values() if evidence.wish is None]
+    verdicts: dict[Name, Column | BadColumn] = {one.name: one for one in decide_all(left)}
     decided: dict[Name, Column] = {}
     problems = []
     for name, evidence in found.items():
-        verdict = decide(evidence, comma=comma, wish=roles.get(name))
+        if evidence.wish is None:
+            verdict = verdicts[name]
+        else:
+            verdict = grant(evidence, evidence.wish, comma=comma)
         if isinstance(verdict, BadColumn):
             problems.append(verdict)
         else:
             decided[name] = verdict
-            if found_marker := find_marker(evidence, verdict):
-                marker, n_cells = found_marker
-                question = (
-                    f"{table.name}: column {name!r} has {n_cells:,} cells of {marker:g}, far from "
-                    "all others: if these "
-                    f"are missing, give kinds={{{name!r}: {f'number:{marker:g}'!r}}}; they are "
-                    "taken as numbers."
-                )
-                warn_caller(question, UserWarning)
+            if doubt := find_doubt(evidence, verdict):
+                warn_caller(f"{table.name}: column {name!r} {doubt}.", UserWarning)
             if not impute and verdict.features and evidence.n_missing:
                 cells, them = ("cell", "it") if evidence.n_missing == 1 else ("cells", "them")
-                fill = f"; fill {them} with impute='median' or impute='mean'"
-                remedy = f"{fill}, or leave the column out with drop=[{name!r}]"
+                ways = f"{setting('impute', 'median')} or {setting('impute', 'mean')}"
+                drop = setting("drop", [name])
+                remedy = f"; fill {them} with {ways}, or leave the column out with {drop}"
                 problems.append(
                     BadColumn(name, f"has {evidence.n_missing:,} missing {cells}", remedy)
                 )
@@ -313,7 +331,7 @@ def _say_left_out(columns: Sequence[Column]) -> str:
         return "drop fewer columns"
     told = [f"{column.name!r} is left out ({column.reason})" for column in columns[:5]]
     more = [f"and {len(columns) - 5:,} more"] if len(columns) > 5 else []
-    return ", ".join([*told, *more]) + ": say what some of them are with kinds={...}"
+    return ", ".join([*told, *more]) + f": say what some of them are with {setting('kinds', ...)}"
 
 
 def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -> Preparation:
@@ -446,7 +464,7 @@ def _measure_within(
     with_median: bool,
 ) -> _Statistics:
     """Read all rows; cells beyond bounds do not count."""
-    scaler = StandardScaler()
+    moments = _Moments(source.n_features)
     low = np.full(source.n_features, np.nan)
     high = np.full(source.n_features, np.nan)
     step = -(-source.n_rows * source.n_features // MEDIAN_CELLS)
@@ -468,18 +486,45 @@ def _measure_within(
                 block = np.where((block < bounds[0]) | (block > bounds[1]), np.nan, block)
             low = np.fmin(low, np.fmin.reduce(block))
             high = np.fmax(high, np.fmax.reduce(block))
-            is_finite = np.isfinite(
-                [low, high]
-            ).all()  # otherwise it is refused, or a column has no values yet
-            scaler.partial_fit(block if is_finite else np.where(np.isinf(block), np.nan, block))
+            moments.add(block)
     present = [column[~np.isnan(column)] for column in sample.T]
     if with_median:
         median = np.array([np.median(column) if len(column) else np.nan for column in present])
     else:
         median = None
-    known = np.broadcast_to(scaler.n_samples_seen_, source.n_features)
-    mean, std = np.where(known > 0, [scaler.mean_, np.sqrt(scaler.var_)], np.nan)
-    return _Statistics(mean, std, low, high, median, np.maximum(known, 1) / source.n_rows)
+    known = np.maximum(moments.n_known, 1) / source.n_rows
+    return _Statistics(moments.mean, moments.deviation(), low, high, median, known)
+
+
+class _Moments:
+    """Mean and standard deviation of each column, from one block of rows after the other.
+
+    Missing cells do not count: a column may have none but these in some blocks. StandardScaler
+    would return NaN for it.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.n_known: IntArray = np.zeros(n_features, dtype=np.int64)
+        self.mean: FloatArray = np.zeros(n_features)
+        self.squares: FloatArray = np.zeros(n_features)  # of the differences to the mean
+
+    def add(self, block: FloatArray) -> None:
+        """Add some rows (Chan, Golub and LeVeque, 1983)."""
+        n_new = np.sum(~np.isnan(block), axis=0)
+        n_known = self.n_known + n_new
+        mean = np.nansum(block, axis=0) / np.maximum(n_new, 1)
+        away = block - mean
+        # what rounding left of the mean
+        rest = np.nansum(away, axis=0) ** 2 / np.maximum(n_new, 1)
+        shift = mean - self.mean
+        between = shift**2 * (self.n_known * n_new / np.maximum(n_known, 1))
+        self.squares += np.nansum(away**2, axis=0) - rest + between
+        self.mean += shift * (n_new / np.maximum(n_known, 1))
+        self.n_known = n_known
+
+    def deviation(self) -> FloatArray:
+        """Return the standard deviation of each column."""
+        return np.sqrt(self.squares / np.maximum(self.n_known, 1))
 
 
 def _small_blocks(source: Source) -> Iterator[FloatArray]:
@@ -495,7 +540,7 @@ def _refuse_unusable(source: Source, found: _Statistics) -> None:
     for number in range(source.n_features):
         name = source.feature_names[number] if source.feature_names else number
         largest = max(abs(found.low[number]), abs(found.high[number]))
-        drop = f"with drop=[{name!r}]"
+        drop = f"with {setting('drop', [name])}"
         problem = None
         if np.isnan(largest):
             problem = f"has no values: leave it out {drop}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from html import escape
@@ -215,6 +215,7 @@ class Preparation:
         *,
         delimiter: str | None = None,
         header: bool | None = None,
+        sheet: str | None = None,
         most_bad: float = MOST_BAD,
     ) -> Prepared:
         """Prepare other data in the same way as the training data.
@@ -226,8 +227,9 @@ class Preparation:
             does not matter, and other columns are ignored; ``prepared.ignored`` lists those that
             the training data did not have. The columns with known classes and with the names of the
             rows may be missing.
-        delimiter, header : optional
-            The delimiter of a CSV file, and whether it has column names, as in
+        delimiter, header, sheet : optional
+            The delimiter of a CSV file, whether it has column names, and the sheet of a
+            spreadsheet, as in
             :func:`cohirf.open_source`.
         most_bad : float, default 0.5
             Share of the cells of a column that may be unreadable.
@@ -252,7 +254,7 @@ class Preparation:
         >>> prepared.preparation.apply(pd.DataFrame({"b": [2.0], "c": [7.0], "a": [5.0]})).array()
         array([[0.5, 0.5]])
         """
-        opened = Data.open(data, delimiter=delimiter, header=header)
+        opened = Data.open(data, delimiter=delimiter, header=header, sheet=sheet)
         self._refuse_lack(opened)
         label, row_id = (
             one if one in opened.columns else None for one in (self.label_column, self.id_column)
@@ -427,14 +429,6 @@ class Prepared:
         return [
             column for column in self.data.candidates if column not in known and column not in apart
         ]
-
-    def explained(self, reasons: Mapping[Name, str]) -> Prepared:
-        """Return the same with other reasons for what was done with some columns."""
-        columns = tuple(
-            replace(one, reason=reasons.get(one.name, one.reason))
-            for one in self.preparation.columns
-        )
-        return replace(self, preparation=replace(self.preparation, columns=columns))
 
     def mostly_filled(self) -> NDArray[np.int64]:
         """Return the numbers of the rows in which more than half of the columns had a missing cell,

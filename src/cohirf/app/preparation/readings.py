@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.rows.grouping import FloatArray
-from cohirf.sources.csv import MISSING
+from cohirf.rows import FloatArray
+from cohirf.sources import MISSING
 
 DIGIT_SPACES = " \u00a0\u202f"  # plain, no-break and narrow: all of them group digits
 APOSTROPHES = "'\u2019"
@@ -62,7 +62,7 @@ MARKS = (
     "not available",
 )
 LONGEST_UNIT = 5
-WHOLE_NUMBER = r"^[+-]?\d+$"
+WHOLE_NUMBER = r"^[+-]?\d+(\.0*)?$"  # pandas writes 98101.0 where a cell is missing
 CODE = r"^(0\d+|[+-]?\d{19,})$"  # as numbers, these would lose digits
 DAY_FORMATS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
@@ -141,7 +141,7 @@ class NumberReading:
         if pc.all(is_good).as_py() is False:  # None: all cells are missing
             is_good = pc.or_(pc.fill_null(is_good, False), pc.is_null(text))
             is_bad = ~_bools(is_good) & ~_bools(
-                pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS))
+                pc.is_in(pc.utf8_lower(text), value_set=to_array(MARKS))
             )
             text = pc.if_else(is_good, text, None)
         is_negative = pc.starts_with(text, "(")
@@ -175,7 +175,7 @@ class DateReading:
             )
         is_bad = np.isnan(values) & ~is_missing
         if is_bad.any():
-            is_bad &= ~_bools(pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS)))
+            is_bad &= ~_bools(pc.is_in(pc.utf8_lower(text), value_set=to_array(MARKS)))
         return ReadCells(values, is_bad)
 
     def _parse(self, text: Any) -> FloatArray:
@@ -273,7 +273,8 @@ def read_plain(text: Any, reading: NumberReading | DateReading) -> ReadCells | N
     return ReadCells(values, np.zeros(len(values), dtype=bool))
 
 
-def _array(values: Iterable[str]) -> Any:
+def to_array(values: Iterable[str]) -> Any:
+    """Return texts as an Arrow array."""
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     return arrow.array(list(values), arrow.string())
 

@@ -12,6 +12,7 @@ readAddress();
 follow();
 find("cutbar").hidden = data.cuts.length < 2;
 describeCut();
+titleCut();
 describeMap();
 drawAll();
 showStrip();

@@ -2,6 +2,7 @@
 
 const MARGIN = 14; // pixels around the points, so that discs are not cut off
 const MAX_NUMBERED = 40; // exemplars with a number
+const DISC = 10; // pixels: radius of their discs
 const NEAR = 14; // pixels: how near the pointer must be to a point
 
 const maps = await Promise.all(data.points.maps.map(async (one) => ({ ...one, x: await unpack(one.x), y: await unpack(one.y) })));
@@ -73,15 +74,43 @@ function drawMap() {
   }
   context.globalAlpha = 1;
   if (others) return; // exemplars are those of the fit
-  for (const cluster of [...clusters].reverse()) if (!isFaded(cluster.number)) drawExemplar(context, cluster, n);
+  const discs = placeDiscs();
+  find("map").dataset.discs = [...discs.values()].map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
+  for (const cluster of [...clusters].reverse()) if (!isFaded(cluster.number)) drawExemplar(context, cluster, discs.get(cluster.number));
 }
 
-function drawExemplar(context, cluster, n) {
-  const place = n + exemplarPlace.get(cluster.exemplar);
+function placeDiscs() { // beside each other, as near to their rows as that allows
+  const discs = clusters.map((cluster) => {
+    const place = points.row.length + exemplarPlace.get(cluster.exemplar);
+    return [placed.x[place], placed.y[place]];
+  });
+  const apart = 2 * DISC + 1;
+  for (let round = 0; round < 60 && clusters.length <= MAX_NUMBERED; round++) {
+    let moved = false;
+    for (let i = 0; i < discs.length; i++) {
+      for (let j = 0; j < i; j++) {
+        const [dx, dy] = [discs[i][0] - discs[j][0] || 0.01, discs[i][1] - discs[j][1] || 0.01];
+        const distance = Math.hypot(dx, dy);
+        if (distance >= apart) continue;
+        const push = (apart - distance) / (2 * distance);
+        discs[i] = [discs[i][0] + push * dx, discs[i][1] + push * dy];
+        discs[j] = [discs[j][0] - push * dx, discs[j][1] - push * dy];
+        moved = true;
+      }
+    }
+    for (const [i, [x, y]] of discs.entries()) {
+      discs[i] = [Math.max(DISC + 1, Math.min(placed.width - DISC - 1, x)), Math.max(DISC + 1, Math.min(placed.height - DISC - 1, y))];
+    }
+    if (!moved) break;
+  }
+  return new Map(clusters.map((cluster, i) => [cluster.number, discs[i]]));
+}
+
+function drawExemplar(context, cluster, [x, y]) {
   const colour = colourOf(cluster.colour);
   const isNumbered = clusters.length <= MAX_NUMBERED;
   context.beginPath();
-  context.arc(placed.x[place], placed.y[place], isNumbered ? 10 : 5, 0, 2 * Math.PI);
+  context.arc(x, y, isNumbered ? DISC : 5, 0, 2 * Math.PI);
   context.fillStyle = colour;
   context.fill();
   context.lineWidth = 2;
@@ -92,7 +121,7 @@ function drawExemplar(context, cluster, n) {
   context.font = `600 11px ${style("--sans")}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.fillText(String(numberOf(cluster.number)), placed.x[place], placed.y[place] + 0.5);
+  context.fillText(String(numberOf(cluster.number)), x, y + 0.5);
 }
 
 function nearestPoint(event) {
@@ -103,10 +132,11 @@ function nearestPoint(event) {
     const distance = (placed.x[i] - x) ** 2 + (placed.y[i] - y) ** 2;
     if (distance < least) [best, least] = [i, distance];
   }
+  const discs = placeDiscs();
   for (const cluster of otherColours() ? [] : clusters) { // the disc of an exemplar is above the points
-    const place = points.row.length + exemplarPlace.get(cluster.exemplar);
-    const distance = (placed.x[place] - x) ** 2 + (placed.y[place] - y) ** 2;
-    if (distance < 100) return { label: cluster.number, called: `most typical: ${cluster.called}`, class: "" };
+    const [discX, discY] = discs.get(cluster.number);
+    const distance = (discX - x) ** 2 + (discY - y) ** 2;
+    if (distance < DISC ** 2) return { label: cluster.number, called: `most typical: ${cluster.called}`, class: "" };
   }
   if (best < 0) return null;
   const called = data.points.called ? data.points.called[best] : `row ${count(points.row[best])}`;

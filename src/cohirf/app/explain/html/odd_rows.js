@@ -13,7 +13,7 @@ function tellingValues(values) {
   return element("ul", {}, ...values.map(([place, value, ...typical]) => {
     const column = data.columns[place];
     const isShare = column.levels !== null;
-    const usual = typical.map((one) => (isShare ? percent(one) : valueText(one, column)));
+    const usual = typical.map((one) => (isShare && one !== null ? percent(one) : valueText(one, column)));
     const told = isShare ? `in ${usual.join(" and ")} of the cluster${usual.length > 1 ? "s" : ""}` : `cluster${usual.length > 1 ? "s" : ""}: ${usual.join(" and ")}`;
     return element("li", {}, element("bdi", {}, column.name), " ", element("b", {}, valueText(value, column, 4)), ` (${told})`);
   }));

@@ -51,6 +51,13 @@ function describeCut() {
   find("back").disabled = state.cut === home;
 }
 
+const titleOfFit = find("title").textContent;
+
+function titleCut() { // the opening is about the clusters of the fit
+  find("title").textContent = isFinal() ? titleOfFit : `${plural(cutNow().n_clusters, "cluster")} in ${count(data.figures.n_rows)} rows: another cut of the tree`;
+  find("opening").classList.toggle("past", !isFinal());
+}
+
 let drawing = 0; // a dragged slider requests more frames than can be drawn
 
 function chooseCut(place) {
@@ -64,6 +71,7 @@ function showCut() {
   state.page = 0;
   follow();
   describeCut();
+  titleCut();
   cancelAnimationFrame(drawing);
   drawing = requestAnimationFrame(() => {
     drawCurve();

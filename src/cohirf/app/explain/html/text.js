@@ -3,12 +3,18 @@
 const MINUS = "\u2212";
 const count = (n) => n.toLocaleString("en-US");
 const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
-const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)}%`;
 const decimal = (x) => x.toFixed(2).replace("-", MINUS);
+
+function percent(share) { // as the program writes it
+  if (share > 0 && share <= 0.005) return "less than 1%";
+  if (share > 0.995 && share < 1) return "more than 99%";
+  return `${Math.floor(100 * share + 0.5)}%`;
+}
 
 function significant(x, digits = 3) { // years such as 2024 have no comma
   const size = Math.abs(x);
-  if (size >= 1e7 || (size > 0 && size < 1e-4)) return x.toExponential(digits - 1).replaceAll("-", MINUS);
+  if (size >= 1e15 || (size > 0 && size < 1e-6)) return x.toExponential(digits - 1).replaceAll("-", MINUS);
+  if (size >= 1e7) return count(Number(x.toPrecision(digits))).replace("-", MINUS);
   if (size >= 10000) return count(Math.round(x)).replace("-", MINUS);
   const rounded = Number.isInteger(x) || size >= 10 ** digits ? Math.round(x) : Number(x.toPrecision(digits));
   return String(rounded).replace("-", MINUS);

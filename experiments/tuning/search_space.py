@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from optuna import distributions
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, pairwise_distances
 
 from cohirf.eps import suggest_eps
 from cohirf.estimator import CoHiRF
-from cohirf.optional import import_optional
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.silhouette import mean_silhouette
 
@@ -86,7 +86,7 @@ def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
     >>> from sklearn.cluster import DBSCAN
     >>> from sklearn.datasets import load_iris
     >>> from cohirf import CoHiRF
-    >>> from cohirf.tuning import recommended_space
+    >>> from experiments.tuning import recommended_space
     >>> sorted(recommended_space(CoHiRF()))
     ['max_features', 'n_clusters', 'views']
     >>> eps = recommended_space(CoHiRF(DBSCAN()), load_iris().data)["estimator__eps"]
@@ -137,7 +137,7 @@ def paper_space(estimator: Any) -> SearchSpace:
     --------
     >>> from sklearn.cluster import KMeans
     >>> from cohirf import CoHiRF
-    >>> from cohirf.tuning import paper_space
+    >>> from experiments.tuning import paper_space
     >>> for name, values in paper_space(CoHiRF(KMeans())).items():
     ...     print(name, values)
     max_features FloatDistribution(high=1.0, log=False, low=0.1, step=None)
@@ -232,17 +232,12 @@ def _base_ranges(estimator: Any) -> Ranges:
 
 def _to_space(ranges: Mapping[str, tuple[float, float]], *, log: bool = False) -> SearchSpace:
     """Return ranges as distributions: of integers if both ends are integers."""
-    to = _distributions()
     return {
-        name: to.IntDistribution(low, high)
+        name: distributions.IntDistribution(low, high)
         if isinstance(low, int)
-        else to.FloatDistribution(low, high, log=log)
+        else distributions.FloatDistribution(low, high, log=log)
         for name, (low, high) in ranges.items()
     }
-
-
-def _distributions() -> Any:
-    return import_optional("optuna.distributions", "tune", "A search space")
 
 
 SILHOUETTE_ROWS = 10_000

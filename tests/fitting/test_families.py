@@ -1,3 +1,5 @@
+"""What a fit does for each family of base methods."""
+
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -5,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import (
     DBSCAN,
+    HDBSCAN,
     AgglomerativeClustering,
     KMeans,
     MiniBatchKMeans,
@@ -16,57 +19,88 @@ from sklearn.pipeline import make_pipeline
 
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.clusterers import KernelKMeans, TorchKMeans
+from cohirf.clusterers import GridDBSCAN, KernelKMeans, TorchKMeans
+from cohirf.fitting.families import (
+    AsPublished,
+    FindsDensity,
+    FindsNumber,
+    SpansTrees,
+    TakesNumber,
+    is_k_means,
+)
 from cohirf.fitting.merging import find_min_share
 from cohirf.fitting.quick_k_means import QuickKMeans
-from cohirf.fitting.settings import Goal, Settings, is_k_means
+from cohirf.fitting.settings import Settings
 
 
-def goal_of(model):
-    """Return the goal of a model of four features."""
+def family_of(model):
+    """Return the family of a model of four features."""
     model.n_features_in_ = 4
-    return Settings.of(model).goal
+    return Settings.of(model).family
 
 
 def told(model, *, several_batches=False, one_view=False):
     """Return what the base method of a model is told, and how many clusters are asked for."""
-    method = goal_of(model).method(
-        model.estimator, several_batches=several_batches, one_view=one_view
-    )
+    family = family_of(model)
+    given = BaseMethod.of(family.default_method() if model.estimator is None else model.estimator)
+    method = family.inner_method(given, several_batches=several_batches, one_view=one_view)
     return method.n_told, method.asked
 
 
 @pytest.mark.parametrize(
-    ("model", "goal"),
+    ("model", "family"),
     [
-        (CoHiRF(), Goal(is_chosen=True)),
-        (CoHiRF(KMeans(5)), Goal(n_clusters=5)),
-        (CoHiRF(GaussianMixture(4)), Goal(n_clusters=4)),
-        (CoHiRF(make_pipeline(PCA(3), KMeans(6))), Goal(n_clusters=6)),
-        (CoHiRF(KernelKMeans(6, n_components=50)), Goal(n_clusters=6)),
-        (CoHiRF(AgglomerativeClustering(None, distance_threshold=1.0)), Goal(is_told=False)),
-        (CoHiRF(DBSCAN()), Goal(is_told=False)),
-        (CoHiRF(DBSCAN(), n_clusters=3), Goal(n_clusters=3, is_required=True, is_told=False)),
-        (CoHiRF(DBSCAN(), n_clusters="auto"), Goal(is_chosen=True, is_told=False)),
-        (CoHiRF(KMeans(5), n_clusters="auto"), Goal(is_chosen=True)),
-        (CoHiRF.as_published(KMeans(5)), Goal(as_published=True)),
+        (CoHiRF(), TakesNumber(is_chosen=True)),
+        (CoHiRF(KMeans(5)), TakesNumber(5)),
+        (CoHiRF(GaussianMixture(4)), TakesNumber(4)),
+        (CoHiRF(make_pipeline(PCA(3), KMeans(6))), TakesNumber(6)),
+        (CoHiRF(KernelKMeans(6, n_components=50)), TakesNumber(6)),
+        (CoHiRF(KMeans(5), n_clusters=3), TakesNumber(3, is_required=True)),
+        (CoHiRF(KMeans(5), n_clusters="auto"), TakesNumber(is_chosen=True)),
+        (CoHiRF(AgglomerativeClustering(None, distance_threshold=1.0)), FindsNumber()),
+        (CoHiRF(views=[KMeans(5), DBSCAN()]), FindsNumber()),
+        (CoHiRF(DBSCAN()), FindsDensity()),
+        (CoHiRF(GridDBSCAN(), n_clusters=3), FindsDensity(3, is_required=True)),
+        (CoHiRF(DBSCAN(), n_clusters="auto"), FindsDensity(is_chosen=True)),
+        (CoHiRF(HDBSCAN(copy=True)), SpansTrees()),
+        (CoHiRF.as_published(KMeans(5)), AsPublished(method=TakesNumber())),
+        (CoHiRF.as_published(DBSCAN()), AsPublished(method=FindsDensity())),
     ],
 )
-def test_the_goal_is_what_the_user_wrote(model, goal):
-    assert goal_of(model) == goal
+def test_the_family_follows_from_what_the_user_wrote(model, family):
+    assert family_of(model) == family
+
+
+def test_views_that_are_told_different_numbers_need_one_of_the_model():
+    with pytest.raises(ValueError, match="told different numbers"):
+        family_of(CoHiRF(views=[KMeans(5), KMeans(6), DBSCAN()]))
 
 
 @pytest.mark.parametrize(
-    ("model", "chooses"),
+    ("model", "merge"),
     [
-        (CoHiRF(KMeans(5)), True),
-        (CoHiRF(DBSCAN(), n_clusters=3), False),
-        (CoHiRF.as_published(KMeans(5)), False),
-        (CoHiRF.as_published(DBSCAN()), False),
+        (CoHiRF(KMeans(5)), "auto"),
+        (CoHiRF(DBSCAN(), n_clusters=3), "compact"),
+        (CoHiRF.as_published(KMeans(5)), "compact"),
+        (CoHiRF.as_published(DBSCAN()), "compact"),
     ],
 )
-def test_only_methods_that_are_told_k_may_find_connected_clusters(model, chooses):
-    assert goal_of(model).chooses_merge is chooses
+def test_only_methods_that_take_k_may_find_connected_clusters(model, merge):
+    assert family_of(model).wanted_merge("auto") == merge
+
+
+@pytest.mark.parametrize(
+    ("model", "last"),
+    [
+        (CoHiRF(), True),
+        (CoHiRF(KMeans(5)), True),
+        (CoHiRF(DBSCAN()), False),
+        (CoHiRF(DBSCAN(), n_clusters="auto"), True),
+        (CoHiRF.as_published(KMeans(5)), False),
+    ],
+)
+def test_clusters_last_in_updates_where_their_number_is_sought(model, last):
+    assert family_of(model).clusters_last is last
 
 
 def test_k_means_is_told_more_and_other_methods_only_in_batches():
@@ -88,11 +122,13 @@ def test_as_published_the_base_method_is_left_as_it_is():
 
 def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed():
     base = make_pipeline(PCA(2), KMeans(3, max_iter=200))
-    method = goal_of(CoHiRF(base)).method(base, several_batches=False, one_view=False)
+    method = family_of(CoHiRF(base)).inner_method(
+        BaseMethod.of(base), several_batches=False, one_view=False
+    )
     assert method.clusterer.max_iter == 10
     assert base[-1].get_params()["max_iter"] == 200
-    few = goal_of(CoHiRF(KMeans(3, max_iter=4))).method(
-        KMeans(3, max_iter=4), several_batches=False, one_view=False
+    few = TakesNumber(3).inner_method(
+        BaseMethod.of(KMeans(3, max_iter=4)), several_batches=False, one_view=False
     )
     assert few.clusterer.max_iter == 4
 
@@ -110,7 +146,9 @@ def test_a_small_batch_is_told_fewer_but_not_fewer_than_asked_for():
             self.calls.append(self.n_clusters)
             return super().fit_predict(X)
 
-    method = Goal(n_clusters=4).method(Recorder(4, n_init=1), several_batches=True, one_view=False)
+    method = TakesNumber(4).inner_method(
+        BaseMethod.of(Recorder(4, n_init=1)), several_batches=True, one_view=False
+    )
     rng = np.random.default_rng(0)
     for n_rows in (60, 24, 6):
         method.label_rows(rng.normal(size=(n_rows, 2)), rng)
@@ -131,14 +169,14 @@ def state(n_active, n_batches=1, rows_held_aside=0, **facts):
 
 
 def test_levels_end_when_all_rows_were_together_or_few_enough_are_left():
-    finds = Goal()
-    knows = Goal(n_clusters=5)
+    finds = FindsNumber()
+    knows = TakesNumber(5)
     assert finds.is_reached(state(10**6))
     assert not finds.is_reached(state(10, n_batches=3, rows_held_aside=4))
     assert knows.is_reached(state(8000, n_batches=3, rows_held_aside=4))
     assert not knows.is_reached(state(8001, n_batches=3, rows_held_aside=4))
     assert knows.is_reached(state(8001, n_batches=3, stalled=True))
-    published = Goal(as_published=True)
+    published = AsPublished()
     assert not published.is_reached(state(10))
     assert published.is_reached(state(10, converged=True))
     assert published.is_reached(state(10, n_batches=2, stalled=True))

@@ -11,6 +11,8 @@ import optuna
 import pandas as pd
 import psutil
 import pytest
+from experiments.tuning import first_trials, paper_space, recommended_space, tune
+from experiments.tuning.search_space import METRICS, Metric, Silhouettes, find_metric
 from joblib import parallel_config
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from scipy import sparse
@@ -23,8 +25,6 @@ from sqlalchemy.pool import NullPool
 
 from cohirf import CoHiRF, suggest_eps
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
-from cohirf.tuning import first_trials, paper_space, recommended_space, tune
-from cohirf.tuning.search_space import METRICS, Metric, Silhouettes, find_metric
 
 X, y = make_blobs(300, centers=10 * np.eye(5, 4), cluster_std=0.7, random_state=1)
 # A search of a few trials may well end at the edge of a range.
@@ -200,7 +200,7 @@ def test_without_seeds_every_trial_has_one_of_its_own(database):
 def test_seeds_may_be_numbers_of_numpy_and_a_study_of_before_goes_on(database, monkeypatch):
     arguments = {"search_space": FEW, "seeds": np.arange(2), "storage": database}
     with monkeypatch.context() as before:
-        before.setattr(sys.modules["cohirf.tuning.tune"], "SEEDS", "unknown")
+        before.setattr(sys.modules["experiments.tuning.tune"], "SEEDS", "unknown")
         tune(KMeans(), X, n_trials=3, **arguments)
     found = tune(KMeans(), X, n_trials=5, **arguments)
     assert len(found.table) == 5
@@ -279,9 +279,9 @@ def test_a_study_of_another_search_is_refused_and_what_differs_is_named(stored, 
 @pytest.mark.slow
 def test_a_trial_that_was_cut_off_does_not_count(tmp_path):
     script = (
-        "import os, sys; sys.path.insert(0, 'tests/tuning'); import numpy as np\n"
+        "import os, sys; sys.path[:0] = ['.', 'tests/experiments']; import numpy as np\n"
         "from optuna.distributions import IntDistribution\n"
-        "from sklearn.cluster import KMeans; from cohirf.tuning import tune; from test_tune "
+        "from sklearn.cluster import KMeans; from experiments.tuning import tune; from test_tune "
         "import X, FEW\n"
         "def die(X, labels):\n"
         "    die.calls += 1\n"
@@ -354,14 +354,14 @@ def test_a_silhouette_of_some_rows_is_said_to_be_so(capsys, monkeypatch):
     options = {"n_trials": 1, "search_space": FEW, "verbose": 1}
     tune(KMeans(), X, **options)
     assert "random rows" not in capsys.readouterr().out
-    monkeypatch.setattr("cohirf.tuning.search_space.SILHOUETTE_ROWS", 100)
+    monkeypatch.setattr("experiments.tuning.search_space.SILHOUETTE_ROWS", 100)
     tune(KMeans(), X, **options)
     line = "[CoHiRF] silhouette: that of 100 random rows, the same ones in each trial\n"
     assert capsys.readouterr().out.startswith(line)
 
 
 def test_a_silhouette_of_many_rows_is_always_that_of_the_same_rows(monkeypatch):
-    monkeypatch.setattr("cohirf.tuning.search_space.SILHOUETTE_ROWS", 1000)
+    monkeypatch.setattr("experiments.tuning.search_space.SILHOUETTE_ROWS", 1000)
     rng = np.random.default_rng(0)
     many = rng.normal(size=(1200, 2)) + 5 * (np.arange(1200) % 2)[:, None]
     labels = np.arange(1200) % 2

@@ -15,15 +15,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import optuna
+import pandas
+import sqlalchemy
 from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 
 from cohirf.estimator import CoHiRF
 from cohirf.fit_identity import describe
-from cohirf.optional import import_optional
 from cohirf.progress import Advance, Work, say, showing
-from cohirf.tuning.search_space import (
+from experiments.tuning.search_space import (
     INNER,
     NUMBER_NAMES,
     Metric,
@@ -84,7 +86,6 @@ class Tuned:
         The columns are ``trial``, ``score``, one for each parameter, ``seconds``, and ``error``,
         which is empty unless the trial failed.
         """
-        pandas = import_optional("pandas", "tune", "The table of trials")
         rows = [
             {
                 "trial": trial.number,
@@ -188,12 +189,11 @@ def tune(
     --------
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import make_blobs
-    >>> from cohirf.tuning import tune
+    >>> from experiments.tuning import tune
     >>> X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
     >>> tune(KMeans(), X, metric="silhouette", n_trials=30).best_params
     {'n_clusters': 4}
     """
-    optuna = import_optional("optuna", "tune", "tune")
     if isinstance(estimator, CoHiRF) and estimator.n_clusters == "levels":
         # replaces None by the default
         estimator = clone(estimator).set_params(estimator=estimator._base_method())
@@ -210,7 +210,7 @@ def tune(
             first = ()
     measure = find_metric(metric, values, y)
     about = _describe_search(estimator, values, y, metric, space, seeds)
-    study = _open_study(optuna, storage, about)
+    study = _open_study(storage, about)
     if not _finished(study):
         for parameters in first:
             study.enqueue_trial(parameters, skip_if_exists=True)
@@ -229,7 +229,6 @@ def tune(
     with showing(Work("tuning", n_trials, "trials", stays=True), shown=bool(verbose)) as advance:
         jobs = Parallel(n_jobs=n_jobs)
         _search(
-            optuna,
             study,
             space,
             seeds_of,
@@ -250,7 +249,6 @@ def tune(
 
 
 def _search(
-    optuna: Any,
     study: Any,
     space: SearchSpace,
     seeds_of: Callable[[int], Seeds],
@@ -416,7 +414,7 @@ def _describe_search(
     }
 
 
-def _open_study(optuna: Any, storage: Any, about: dict[str, str]) -> Any:
+def _open_study(storage: Any, about: dict[str, str]) -> Any:
     """Return a new study, or the one in ``storage``.
 
     Raise if that belongs to a different search.
@@ -424,7 +422,6 @@ def _open_study(optuna: Any, storage: Any, about: dict[str, str]) -> Any:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     if storage is None:
         return optuna.create_study(direction="maximize")
-    sqlalchemy = import_optional("sqlalchemy", "tune", "The storage of trials")
     # without a pool of connections: it would keep the file open for as long as the study lives
     try:
         pool = {"poolclass": sqlalchemy.pool.NullPool}

@@ -1,0 +1,59 @@
+"""Facts: what a text says about rows, in a form that can be computed again from the table.
+
+Words are made from facts, and nothing is said of rows that is no fact. A program can check them:
+``cohirf fit --json`` prints them with the opening.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+OTHERS = "all other rows"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A claim about the rows of some clusters.
+
+    Attributes
+    ----------
+    words : str
+        The claim as it is said.
+    statistic : {"rows", "mean", "share", "dominated", "adjusted Rand index"}
+        What was computed: the number of rows; the mean of a column; the share of the rows that have
+        one of some levels; in how many clusters nearly all rows have one level; or how much the
+        clusters and combined levels of columns are the same groups. Missing cells do not count.
+    value : float
+        The statistic of the rows of the clusters. Dates are days since 1970-01-01.
+    clusters : tuple of int
+        The labels of the clusters that it is about.
+    columns : tuple of str
+        The columns of the table that it is about.
+    levels : tuple of str
+        The levels of a category.
+    relation : {"is", "above", "below", "near", "most different"}
+        What is said: the value itself, or how it lies to that of the compared rows.
+    compared_with : str or tuple of int
+        "all other rows", or the labels of other clusters; empty if the value itself is said.
+    other : float
+        The statistic of the compared rows; of counts, the largest possible one.
+    """
+
+    words: str
+    statistic: str
+    value: float
+    clusters: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    relation: str = "is"
+    compared_with: str | tuple[int, ...] = ""
+    other: float | None = None
+
+    def about(self, *clusters: int) -> Fact:
+        """Return the same fact of given clusters."""
+        return replace(self, clusters=clusters)
+
+
+def say_all(facts: list[Fact]) -> str:
+    """Return the words of several facts, such as "low spend, older"; each once."""
+    return ", ".join(dict.fromkeys(fact.words for fact in facts))

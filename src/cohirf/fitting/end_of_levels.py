@@ -1,0 +1,239 @@
+"""Ways to end a fit after its levels: merge groups, or share rows out among cells or points.
+
+Which of them a fit takes is said by its family, in ``families.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.choice import Choice
+from cohirf.data import Data
+from cohirf.data.first_level import DataWeights, FirstLevel
+from cohirf.fitting.ending import Ending, LastLevel, end_fit
+from cohirf.fitting.merging import (
+    Chooser,
+    Division,
+    SampleOfFit,
+    divide_by_means,
+    divide_by_points,
+    leaves_as_candidates,
+    linking,
+)
+from cohirf.fitting.settings import Settings
+from cohirf.landmarks import Cells
+from cohirf.rows.grouping import IntArray
+from cohirf.rows.storage import Population, Storage
+
+
+@dataclass(frozen=True)
+class EndOfLevels:
+    """What the levels have left, and the ways to go on from there."""
+
+    settings: Settings  # parameters
+    data: Data  # the data
+    weights: DataWeights | None  # sample weights
+    n_rows: int  # number of rows that take part
+    contraction: Contraction  # how batches were contracted
+    first_level: FirstLevel
+    last: LastLevel  # the groups that the last level has left
+    chosen: Choice | None = None  # the choice of the number of clusters, if it was made before
+    chosen_on: SampleOfFit | None = None  # the rows of that choice, whose graph is used again
+
+    @property
+    def method(self) -> BaseMethod:
+        """The base method."""
+        return self.contraction.views.method
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether all rows are noise."""
+        return len(self.last.medoids) == 0
+
+    @property
+    def can_share_out(self) -> bool:
+        """Whether rows can be assigned to other groups: not if only the leaves are known."""
+        return self.first_level.rows is not None
+
+    @property
+    def _has_several_batches(self) -> bool:
+        return count_batches(self.n_rows, self.contraction.batch_size) > 1
+
+    @property
+    def _max_linked(self) -> int:
+        return self.settings.family.max_linked(self.last.state)
+
+    @cached_property
+    def chooser(self) -> Chooser:
+        """Chooses number and merge of the clusters, on samples of the rows."""
+        settings = self.settings
+        family = settings.family
+        total = float(self.first_level.leaves.total_mass.sum())
+        min_share = 0.0
+        if family.is_chosen and family.n_clusters is None:
+            min_share = settings.smallest_wanted(total) / total
+        return Chooser(
+            family.wanted_merge(settings.merge),
+            settings.merge != "auto",
+            family.n_clusters,
+            self._sampler(),
+            self._generator(Draw.CHOICE),
+            min_share,
+            self.contraction.device,
+            self.data.n_features,
+        )
+
+    def choose_number(self) -> Choice:
+        """Return the number of clusters, which may be given, or have been chosen before."""
+        return self.chooser.choose_number() if self.chosen is None else self.chosen
+
+    def keep_groups(self) -> Ending:
+        """End with the groups that the levels have left."""
+        return end_fit(self.settings, self.first_level, self.last, self._max_linked)
+
+    def merge_groups(self, choice: Choice) -> Ending:
+        """End with these groups, merged to the chosen number."""
+        k = choice.n_clusters
+        ending = end_fit(
+            self.settings,
+            self.first_level,
+            self.last,
+            self._max_linked,
+            n_clusters=k,
+            link=linking(choice.merge, k),
+        )
+        return replace(ending, choice=choice)
+
+    def end_in_groups(self, choice: Choice) -> Ending:
+        """End with the groups, or those of several batches by the merges that fit better."""
+        k = choice.n_clusters
+
+        def label(sample: SampleOfFit, merge: str = "compact") -> IntArray:
+            tree, position = self.last.growing(self._max_linked, None, linking(merge, k))()
+            return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
+
+        if not self.can_share_out:
+            return self.merge_groups(self.chooser.compare(choice, label, label))
+        if not self._has_several_batches:
+            return self.merge_groups(choice)
+        choice = self.chooser.compare(choice, label)
+        if choice.merge != "compact":
+            return self._end_in_points(choice)
+        return self.merge_groups(choice)
+
+    def end_in_cells(self, choice: Choice) -> Ending:
+        """Share out rows among cells or connected groups, whichever fits them better, and merge
+        these.
+        """
+        k = choice.n_clusters
+        min_share = choice.min_share
+        division: Division | None = None
+
+        def divide() -> Division:  # connected clusters need no cells
+            nonlocal division
+            if division is None:
+                division = self._divide(k, min_share)
+            return division
+
+        choice = self.chooser.compare(
+            choice, lambda sample: divide().label(sample.values, k, min_share)
+        )
+        if choice.merge != "compact":
+            return self._end_in_points(choice)
+        cells = divide()
+        n_parts = cells.count_parts(k, min_share)
+        refines = isinstance(cells.cells, Cells)
+        return self._share_out(cells, choice, n_clusters=n_parts, refines=refines)
+
+    def _divide(self, n_clusters: int, min_share: float) -> Division:
+        """Return cells around the means of the groups."""
+        candidates = leaves_as_candidates(self.first_level, self.last.state, self.data.column_means)
+        rng = self._generator(Draw.CELLS) if self._has_several_batches else None
+        n_cells = self._count_cells(n_clusters)
+        division = divide_by_means(self.last.groups, candidates, n_cells, rng)
+        division = division.with_far_rows_last(min_share)
+        n_parts = division.count_parts(n_clusters, min_share)
+        return self.chooser.refine(division, n_parts, min_share)
+
+    def _end_in_points(self, choice: Choice) -> Ending:
+        """Share out rows among groups of the points of the graph, and merge these as the points
+        have merged.
+        """
+        k = choice.n_clusters
+        n_groups = self._count_cells(k)
+        sample = self.chooser.sample
+        division = divide_by_points(sample, choice.merge, k, n_groups, choice.min_share)
+        n_parts = division.count_parts(k, choice.min_share)
+        link = linking(choice.merge, k)
+        return self._share_out(division, choice, n_clusters=n_parts, link=link)
+
+    def _share_out(self, division: Division, choice: Choice, **merges: Any) -> Ending:
+        """Share out rows among the groups of a division, and merge these."""
+        shared = division.share_out(self.first_level, self.weights)
+        values = self.data.rows if shared.readable is None else shared.readable
+        fresh = FitState.of_leaves(
+            shared.leaves, values, self.n_rows, self.settings.max_iter, Storage()
+        )
+        cells = LastLevel.of(
+            shared.leaves, replace(fresh, record=self.last.state.record), labels_noise=False
+        )
+        ending = end_fit(
+            self.settings,
+            shared,
+            cells,
+            self._count_cells(choice.n_clusters),
+            linkage=division.linkage,
+            **merges,
+        )
+        known = None
+        if shared.readable is None:
+            means = self.data.column_means
+            known = leaves_as_candidates(self.first_level, self.last.state, means)
+        return replace(ending, choice=choice, cells=division.cells, known=known)
+
+    def _count_cells(self, n_clusters: int) -> int:
+        return max(self.settings.family.n_cells, n_clusters)
+
+    def _sampler(self) -> Callable[[int], SampleOfFit]:
+        """Return a function that draws rows of clusters, each sample once.
+
+        Of rows that were read once, leaves.
+        """
+        known: dict[int, SampleOfFit] = {}
+
+        def draw(n_rows: int) -> SampleOfFit:
+            n_drawn = min(n_rows, self.n_rows)
+            if n_drawn not in known:
+                known[n_drawn] = self._draw_sample(n_drawn)
+            return known[n_drawn]
+
+        return draw
+
+    def _draw_sample(self, n_rows: int) -> SampleOfFit:
+        """Draw rows of clusters, without noise."""
+        sample = SampleOfFit.draw(
+            self.first_level,
+            Population(self.data.rows, self.weights),
+            self.data.column_means,
+            n_rows,
+            self._generator(Draw.CHOICE, n_rows),
+        )
+        if self.chosen_on is not None and sample.has_rows_of(self.chosen_on):
+            sample = replace(sample, known=self.chosen_on.compared)
+        is_noise = self.last.is_noise
+        if is_noise.any():
+            return sample.at(np.flatnonzero(~is_noise[sample.leaves]))
+        return sample
+
+    def _generator(self, draw: Draw, *place: int) -> np.random.Generator:
+        return generator_at(self.contraction.views.entropy, draw, *place)

@@ -1,0 +1,50 @@
+"""What packages need that describe, draw or compare models, as :mod:`cohirf.app` does: facts about
+models, labels and rows.
+"""
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.beyond.choose_merge import MERGES
+from cohirf.beyond.merge_tree import MergeTree
+from cohirf.choice import count_crumbs
+from cohirf.described import require_labels_here
+from cohirf.engines.local import one_thread
+from cohirf.facts import FitFacts
+from cohirf.parameters import base_method_of, remedies_for
+from cohirf.problems import Problem
+from cohirf.progress import describe_level
+from cohirf.summary.numbers import (
+    Step,
+    Totals,
+    call_cluster,
+    cluster_positions,
+    positions_of,
+)
+from cohirf.updating.merge import find_largest, in_other_units
+from cohirf.validation import column_means, count_views, refuse_what_is_no_table, set_columns
+
+__all__ = [
+    "MERGES",
+    "BaseMethod",
+    "FitFacts",
+    "MergeTree",
+    "Problem",
+    "Step",
+    "Totals",
+    "base_method_of",
+    "call_cluster",
+    "cluster_positions",
+    "column_means",
+    "count_crumbs",
+    "count_views",
+    "describe_level",
+    "fill_missing",
+    "find_largest",
+    "in_other_units",
+    "one_thread",
+    "positions_of",
+    "refuse_what_is_no_table",
+    "remedies_for",
+    "require_labels_here",
+    "set_columns",
+]

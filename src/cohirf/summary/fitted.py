@@ -1,0 +1,81 @@
+"""The fitted attributes of a model, which are parts of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.levels import LevelRecord
+from cohirf.choice import Choice
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.rows.grouping import IntArray
+from cohirf.summary.numbers import Changes, Step
+from cohirf.summary.state import FittedState
+
+Value = TypeVar("Value")
+
+
+class LookedUp(Generic[Value]):
+    """A fitted attribute that is read from the state of a model, which looks it up when it is first
+    asked for.
+    """
+
+    def __init__(self, read: Callable[[FittedState], Any]) -> None:
+        self._read = read
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, kind: type | None = None) -> Value:
+        if model is None:
+            return cast("Value", self)
+        state = getattr(model, "_state", None)
+        if state is None:
+            raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
+        return cast("Value", self._read(state))
+
+
+class FittedModel:
+    """The base of :class:`cohirf.CoHiRF`, which explains these attributes, and of its parts."""
+
+    # Labels, parents and stabilities have another type for data on a device or on Dask workers.
+    labels_ = LookedUp[IntArray](lambda state: state.labels)
+    parents_ = LookedUp[IntArray](lambda state: state.lookups.parents)
+    stability_ = LookedUp[NDArray[np.float32]](lambda state: state.lookups.stability)
+    hierarchy_ = LookedUp[FusionHierarchy](lambda state: state.lookups.hierarchy)
+    stand_in_indices_ = LookedUp[IntArray](lambda state: state.unknown_rows)
+    choice_: Choice | None
+    n_clusters_: int
+    cluster_numbers_: IntArray
+    medoid_indices_: IntArray
+    medoids_: Any
+    exemplar_indices_: IntArray
+    exemplars_: Any
+    landmark_indices_: IntArray
+    landmarks_: Any
+    n_iter_: int
+    batch_size_: int | None
+    diagnostics_: list[LevelRecord]
+    feature_agreement_: NDArray[np.float64]
+    changes_: Changes | None
+    history_: tuple[Step, ...]
+    names_: dict[int, str]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    _state: FittedState  # all that was found; the attributes above are its parts
+
+    def _become(self, fitted: FittedModel, state: FittedState) -> Self:
+        """Take over a copy of this model that was fitted or updated, and what was found.
+
+        This happens in one step, so that an interrupt leaves the model before or after it.
+        """
+        own = {
+            name: value
+            for name, value in vars(fitted).items()
+            if not isinstance(getattr(type(self), name, None), LookedUp)
+        }
+        self.__dict__ = own | state.attributes() | {"_state": state}
+        return self

@@ -1,0 +1,235 @@
+"""What the program says of a table, computed again from its file."""
+
+import csv
+import io
+import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf.app.cli import main
+
+FEWEST = 6  # tables of the quick test; the slow one has all
+MANY = 200
+WORDS = {"yes": "no", "ja": "nein", "TRUE": "FALSE", "1": "0", "oui": "non"}
+
+
+def write_table(seed, path):
+    """Write a table of a few groups, with columns of all kinds, gaps, and some without groups."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(40, 250))
+    group = rng.integers(rng.integers(1, 6), size=n)
+    columns = {}
+    for number in range(rng.integers(1, 6)):
+        away = rng.uniform(0, 6)
+        values = away * rng.normal(size=6)[group] + rng.normal(size=n)
+        if rng.random() < 0.3:
+            values = np.exp(values)
+        columns[f"n{number}"] = [f"{value:.3f}" for value in values]
+    for number in range(rng.integers(0, 4)):
+        levels = [f"l{level}" for level in range(rng.integers(2, 7))]
+        purity = rng.uniform(0, 1)
+        own = group % len(levels)
+        drawn = np.where(rng.random(n) < purity, own, rng.integers(len(levels), size=n))
+        columns[f"c{number}"] = [levels[level] for level in drawn]
+    for number in range(rng.integers(0, 3)):
+        true = list(WORDS)[rng.integers(len(WORDS))]
+        is_true = rng.random(n) < rng.random(6)[group]
+        columns[f"b{number}"] = [true if one else WORDS[true] for one in is_true]
+    if rng.random() < 0.3:
+        days = 19_000 + 300 * group + rng.integers(700, size=n)
+        columns["d"] = np.array(days, dtype="datetime64[D]").astype(str).tolist()
+    for cells in columns.values():
+        share = rng.choice([0, 0, 0.05, 0.3])
+        for row in np.flatnonzero(rng.random(n) < share):
+            cells[row] = ""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def fit(folder, seed):
+    """Return what the program prints of a table, the cells of the table, and the clusters."""
+    write_table(seed, folder / "table.csv")
+    out = io.StringIO()
+    files = [str(folder / "table.csv"), "--out", str(folder / "labels.csv"), "--force"]
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):
+        assert main(["fit", *files, "--seed", "0", "--json"]) == 0
+    table = pd.read_csv(folder / "table.csv", dtype=str, keep_default_na=False)
+    labels = pd.read_csv(folder / "labels.csv")["cluster"].to_numpy()
+    return json.loads(out.getvalue()), table, labels
+
+
+def numbers_of(cells):
+    """Return the cells of a column as numbers, or as days; NaN where they are empty."""
+    if cells.str.fullmatch(r"\d{4}-\d\d-\d\d|").all():
+        days = pd.to_datetime(cells.where(cells != ""), format="%Y-%m-%d")
+        return (days - pd.Timestamp(0)).dt.days.to_numpy(dtype=float)
+    return pd.to_numeric(cells.where(cells != "")).to_numpy(dtype=float)
+
+
+def is_boolean(cells):
+    return set(cells) - {""} in [{true, false} for true, false in WORDS.items()]
+
+
+def marks_of(cells, levels):
+    """Return 1 for rows with some levels and 0 for others; a missing boolean is NaN."""
+    told = cells.where(cells != "", "missing")
+    marks = told.isin(levels).to_numpy(dtype=float)
+    if is_boolean(cells):
+        marks[cells == ""] = np.nan
+    return marks
+
+
+def is_category(cells):
+    return not cells.str.fullmatch(r"-?[\d.]+|\d{4}-\d\d-\d\d|").all() or is_boolean(cells)
+
+
+def features_of(table):
+    """Return all columns of numbers, and a column of marks for each level."""
+    found = {}
+    for name, cells in table.items():
+        if not is_category(cells):
+            found[name] = numbers_of(cells)
+            continue
+        levels = (
+            set(cells) - {""} if is_boolean(cells) else set(cells.where(cells != "", "missing"))
+        )
+        found |= {(name, level): marks_of(cells, [level]) for level in levels}
+    return found
+
+
+def figure_in(words):
+    """Return the number that the words name, and its unit in the last digit; None without one."""
+    found = re.search(r"(?:mean |: )?(-?[\d,.]+)(?:\)| on average| and)", words)
+    return None if found is None else float(found[1].replace(",", ""))
+
+
+def check(fact, table, labels):
+    """Compute a fact again from the table."""
+    is_here = np.isin(labels, fact["clusters"])
+    words, value = fact["words"], fact["value"]
+    if fact["statistic"] == "rows":
+        assert value == is_here.sum()
+        assert words.startswith(f"{int(value):,} row")
+    elif fact["statistic"] == "dominated":
+        assert (value, fact["other"]) == count_dominated(table[fact["columns"][0]], labels)
+        assert f"In {value} of" in words
+    elif fact["statistic"] == "adjusted Rand index":
+        combined = table[fact["columns"]].agg("|".join, axis=1)
+        assert adjusted_rand_score(combined, labels) == pytest.approx(value)
+        assert value >= 0.85
+    else:
+        check_values(fact, table, labels, is_here)
+
+
+def count_dominated(cells, labels):
+    numbers = np.unique(labels[labels >= 0])
+    told = cells.where(cells != "", "missing")
+    most = [told[labels == number].value_counts(normalize=True).max() for number in numbers]
+    return sum(share >= 0.9 for share in most), len(numbers)
+
+
+def check_values(fact, table, labels, is_here):
+    """Compute the mean or the share of a fact again, and what is said of it."""
+    (name,), words, value = fact["columns"], fact["words"], fact["value"]
+    if fact["statistic"] == "share":
+        values = marks_of(table[name], fact["levels"])
+    else:
+        values = numbers_of(table[name])
+    inside = np.nanmean(values[is_here])
+    assert value == pytest.approx(inside)
+    if fact["statistic"] == "share" and fact["relation"] == "is":
+        check_share(words, fact["levels"], inside)
+        return
+    deviation = np.nanstd(values)
+    if fact["relation"] == "most different":
+        other = np.nanmean(values[np.isin(labels, fact["compared_with"])])
+        assert fact["other"] == pytest.approx(other)
+        assert abs(inside - other) / deviation == pytest.approx(most_different(table, labels))
+        return
+    away = (inside - np.nanmean(values[~is_here])) / deviation
+    if fact["relation"] == "above":
+        assert away >= 0.3
+    elif fact["relation"] == "below":
+        assert away <= -0.3
+    elif fact["relation"] == "near":
+        assert abs(away) < 0.8
+    figure = figure_in(words)
+    if figure is not None and not name.startswith("d"):
+        assert figure == pytest.approx(inside, rel=0.006)
+
+
+def check_share(words, levels, share):
+    said = words.partition(": ")[2]
+    if found := re.search(r"(\d+)%", said):
+        is_of_levels = any(level in said for level in levels)
+        shown = share if is_of_levels else 1 - share
+        assert "than" in said or abs(float(found[1]) - 100 * shown) <= 0.5 + 1e-9
+    elif said.startswith("not "):
+        assert share <= 0.1
+    elif said.startswith("rarely "):
+        assert share < 0.5
+    elif any(level in said for level in levels):
+        assert share >= 0.9
+    else:  # the other word of a boolean
+        assert share <= 0.1
+
+
+def most_different(table, labels):
+    """Return the largest difference of two clusters, in standard deviations."""
+    one, other = np.unique(labels[labels >= 0])
+    with np.errstate(all="ignore"):
+        found = [
+            abs(np.nanmean(values[labels == one]) - np.nanmean(values[labels == other]))
+            / np.nanstd(values)
+            for values in features_of(table).values()
+            if np.nanstd(values) > 0
+        ]
+    return max(found)
+
+
+def check_table(folder, seed):
+    document, table, labels = fit(folder, seed)
+    for fact in document["facts"]:
+        check(fact, table, labels)
+        assert fact["words"] in document["headline"]
+    for number, name in zip(document["numbers"], document["names"], strict=True):
+        facts = [
+            fact["words"]
+            for fact in document["facts"]
+            if fact["clusters"] == [number] and fact["relation"] != "most different"
+        ]
+        if facts:  # all that the opening says of the cluster are facts
+            said = ", ".join(dict.fromkeys(facts[1:]))
+            assert re.sub(r" \(\d+\)$", "", name) == re.sub(r" \(\d+\)$", "", said) or not said
+            assert f"{facts[0]}: {name}." in document["headline"]
+    return document
+
+
+@pytest.mark.parametrize("seed", range(FEWEST))
+def test_all_that_is_said_of_a_table_is_true_of_its_cells(tmp_path, seed):
+    assert check_table(tmp_path, seed)["clusters"] >= 1
+
+
+@pytest.mark.slow
+def test_all_that_is_said_of_many_tables_is_true_of_their_cells(tmp_path):
+    kinds = set()
+    for seed in range(FEWEST, MANY):
+        facts = check_table(tmp_path, seed)["facts"]
+        kinds |= {(fact["statistic"], fact["relation"]) for fact in facts}
+    assert {one for one, _ in kinds} >= {"rows", "mean", "share"}
+    assert {one for _, one in kinds} == {"is", "above", "below", "near", "most different"}
+
+
+def test_a_fact_that_is_not_true_is_found(tmp_path):
+    document, table, labels = fit(tmp_path, 1)
+    wrong = [fact for fact in document["facts"] if fact["statistic"] in ("mean", "share", "rows")]
+    for fact in wrong:
+        with pytest.raises(AssertionError):
+            check({**fact, "value": fact["value"] + 1}, table, labels)
