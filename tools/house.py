@@ -49,6 +49,7 @@ BACKENDS = (
     "cohirf.data",
     "cohirf.engines.dask",
     "cohirf.rows.arrays",
+    "cohirf.rows.members",
     "cohirf.rows.storage",
     "cohirf.sources",
 )

@@ -28,6 +28,7 @@ from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.parents import Fusions, find_roots
+from cohirf.rows.arrays import as_array, as_rows
 from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
 
 # from means, masses and the most groups to link to a linkage
@@ -105,9 +106,7 @@ def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) 
         return link_groups(means, mass, max_linked)
     sums = sparse.diags_array(mass / mass.max()) @ means
     products = sums @ sums.T
-    products = np.asarray(
-        products.toarray() if sparse.issparse(products) else products, dtype=np.float64
-    )
+    products = np.asarray(as_array(products), dtype=np.float64)
     merges = _link_sums(products)
     return raise_merges(as_linkage(merges, np.arange(1.0, n_groups), n_groups), means, mass)
 
@@ -171,7 +170,7 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
     points = means / size
     points = points if sparse.issparse(points) else points - points.mean(axis=0)
     products = points @ points.T
-    products = products.toarray() if sparse.issparse(products) else products
+    products = as_array(products)
     weights = (mass / heaviest).tolist()
     place = list(range(len(mass)))
     heights = []
@@ -494,7 +493,7 @@ class Groups:
         )
         mass = np.asarray(shares.sum(axis=1)).ravel()
         means = sparse.diags_array(1 / mass) @ (shares @ self.means)
-        return Groups(means.tocsr() if sparse.issparse(means) else np.asarray(means), mass)
+        return Groups(as_rows(means), mass)
 
     def find_central(self, label: IntArray, n_labels: int) -> IntArray:
         """Return, for each label, the first group whose mean is nearest to the mean of all groups

@@ -58,7 +58,7 @@ from cohirf.data.first_level import Counts, DataWeights, FirstLevel
 from cohirf.fitting.quick_k_means import ITERATIONS, move_centres
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells, NestedCells
-from cohirf.rows.arrays import is_here, join_rows, narrow_indices, put_on_device, to_host
+from cohirf.rows.arrays import as_array, is_here, join_rows, narrow_indices, put_on_device, to_host
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
 
@@ -196,12 +196,10 @@ def divide_by_centres(
         .merged(cut_linkage(division.linkage, n_clusters), n_clusters)
         .means
     )
-    begin = begin.toarray() if sparse.issparse(begin) else begin
+    begin = as_array(begin)
     if is_here(there):
         k_means = KMeans(n_clusters, init=begin, n_init=1, max_iter=PASSES)
-        k_means.fit(
-            narrow_indices(values) if sparse.issparse(values) else values, sample_weight=mass
-        )
+        k_means.fit(narrow_indices(values), sample_weight=mass)
         moved = _like(k_means.cluster_centers_, values)
     else:
         moved = to_host(move_centres(there, put_on_device(mass, device), begin, PASSES))
