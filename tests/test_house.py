@@ -39,6 +39,12 @@ def test_tests_for_containers_are_counted_in_backends_and_outside():
     assert found["parameters annotated Any, %"] == 100
 
 
+def test_parameters_that_hold_the_model_are_counted_below_the_estimator():
+    modules = [module("def f(model): ...", f"cohirf.{name}") for name in ("estimator", "updating")]
+    found = figures(house.measure_ties([*modules, module("def f(X: Any, models: Any): ...")]))
+    assert found["parameters model below the estimator"] == 1
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [("vars(model)", 1), ("updated.__dict__ = {}", 1), ("vars(self)", 0), ("module.__dict__", 0)],

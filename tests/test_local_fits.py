@@ -350,7 +350,7 @@ class CountingSource(Source):
 
 @pytest.mark.parametrize("batch_size", [40, 150])
 def test_a_source_is_read_a_few_times_however_many_batches_there_are(batch_size, monkeypatch):
-    monkeypatch.setattr(local_batches, "DEALT_ROWS", 100)
+    monkeypatch.setattr(local_batches, "ASSIGNED_ROWS", 100)
     monkeypatch.setattr(local_batches, "KNOWN_BYTES", 1)
     source = CountingSource(RINGS)
     model = in_local_batches(RING_METHOD, batch_size).fit(source)

@@ -17,7 +17,8 @@ import cohirf
 import resumable
 from cohirf import CheckpointError, CoHiRF, open_source
 from cohirf.parties import Party, run
-from cohirf.parties.party import CENTRALITY, Members, rank_rows
+from cohirf.parties.party import CENTRALITY, rank_rows
+from cohirf.rows.members import members_of
 from places import FAR, PLACES, NearestSeeds
 
 MIXED = [
@@ -191,7 +192,7 @@ class ByRanks:
     def __call__(self, X):
         label = np.zeros(len(X), dtype=int)
         ranks = sum(
-            rank_rows(CENTRALITY["cosine"](Members(X[:, part], label, 1, None)), label)
+            rank_rows(CENTRALITY["cosine"](members_of(X[:, part], label, 1)), label)
             for part in self.parts
         )
         return np.tile(-ranks[:, None] / len(X), (1, len(X)))

@@ -38,7 +38,7 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.rows import ranges
-from cohirf.rows.arrays import Floats, fetch_rows, is_here, look_up, take_rows
+from cohirf.rows.arrays import Floats, as_array, fetch_rows, is_here, look_up, take_rows
 from cohirf.rows.distances import DifferenceOffsets, find_nearest, find_offsets, measure_distances
 from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
@@ -239,11 +239,6 @@ def find_undecided(lower: Floats, upper: Floats, labels: IntArray) -> IntArray:
     may_be_nearest = ~is_above[several]
     has_other_label = labels != labels[may_be_nearest.argmax(axis=1)][:, None]
     return np.asarray(several[(may_be_nearest & has_other_label).any(axis=1)])
-
-
-def as_array(X: Any) -> Any:
-    """Return a matrix as an array."""
-    return X.toarray() if sparse.issparse(X) else X
 
 
 def _square(X: Any) -> tuple[Floats, Floats]:

@@ -22,6 +22,7 @@ from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from cohirf.rows.arrays import stored_cells
 from cohirf.wording import setting
 
 TIME_TYPES = ("date", "time", "duration", "period", "interval")
@@ -92,7 +93,7 @@ def check_finite(X: Any, names: Sequence[str] | None, *, allow_nan: bool) -> Non
     """Raise for NaN (unless allowed), infinities, and values whose squares overflow."""
     fault = find_fault(X, allow_nan=allow_nan)
     if fault is not None:
-        all_finite = np.isfinite(X.data if sparse.issparse(X) else X).all()
+        all_finite = np.isfinite(stored_cells(X)).all()
         raise ValueError(
             f"Input X {fault}" if all_finite else f"Input X {fault} {locate_fault(X, names)}"
         )
@@ -107,7 +108,7 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
     a single pass: if the sum of all squares does not overflow, no square does. For a source, ``X``
     is one block of its rows.
     """
-    values = X.data if sparse.issparse(X) else X
+    values = stored_cells(X)
     # differences are up to twice as large
     largest_square = np.finfo(values.dtype).max / (4 * X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -155,7 +156,7 @@ def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
     >>> locate_fault(np.array([[1.0, np.nan], [2.0, np.nan]]), names=["size", "age"])
     "Column 'age' has 2 such cells, the first in row 0."
     """
-    values = X.data if sparse.issparse(X) else X
+    values = stored_cells(X)
     is_wrong = np.isnan if np.isnan(values).any() else np.isinf
     if sparse.issparse(X):
         cells = X.tocoo()

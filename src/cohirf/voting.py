@@ -30,6 +30,7 @@ from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
 from cohirf.data.first_level import check_array_weights
 from cohirf.engines.dask import compute_unoptimised, is_dask
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.rows.arrays import as_rows
 from cohirf.rows.grouping import (
     FloatArray,
     IntArray,
@@ -257,7 +258,7 @@ def _merge_by_mass(of_code: IntArray, codes: VotedCodes, sums: Any) -> VotedGrou
     n_groups = sums.shape[0]
     mass = sum_by_label(of_code, codes.mass, n_groups)
     means = sparse.diags_array(1 / mass) @ sums
-    means = means.tocsr() if sparse.issparse(means) else np.asarray(means)
+    means = as_rows(means)
     if n_groups > 1:
         linkage = link_groups(Groups(means, mass).means, mass)
     else:

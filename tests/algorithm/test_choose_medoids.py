@@ -16,7 +16,6 @@ from cohirf import CoHiRF
 from cohirf.algorithm import choose_medoids as module
 from cohirf.algorithm.choose_medoids import (
     CallableSimilarity,
-    Members,
     SampledMedoid,
     choose_central_medoids,
     choose_sampled_medoids,
@@ -26,6 +25,8 @@ from cohirf.algorithm.choose_medoids import (
     laplacian_similarity,
     rbf_similarity,
 )
+from cohirf.rows import members
+from cohirf.rows.members import members_of
 
 sampled = partial(choose_sampled_medoids, max_candidates=1000)
 RULES = {
@@ -77,8 +78,8 @@ def test_centralities_are_means_over_the_mass_of_the_cluster(
     X, labels = clusters
     X = np.where(X > 0.5, X, 0.0)
     mass = np.random.default_rng(1).integers(1, 5, len(X)).astype(float)
-    monkeypatch.setattr(module, "CACHED_CELLS", block_cells)
-    members = Members(container(X), labels, 30, mass)
+    monkeypatch.setattr(members, "CACHED_CELLS", block_cells)
+    found = members_of(container(X), labels, 30, mass)
     cosine = np.empty(len(X))
     euclidean = np.empty(len(X))
     for k in range(30):
@@ -86,8 +87,8 @@ def test_centralities_are_means_over_the_mass_of_the_cluster(
         cosine[own] = np.average(reference.cosine(X[own]), axis=1, weights=mass[own])
         squares = ((X[own] - np.average(X[own], axis=0, weights=mass[own])) ** 2).sum(axis=1)
         euclidean[own] = -squares / (np.average(squares, weights=mass[own]) or 1.0)
-    assert cosine_centrality(members) == pytest.approx(cosine, abs=1e-12)
-    assert euclidean_centrality(members) == pytest.approx(euclidean, abs=1e-9)
+    assert cosine_centrality(found) == pytest.approx(cosine, abs=1e-12)
+    assert euclidean_centrality(found) == pytest.approx(euclidean, abs=1e-9)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-100, 1e5])
@@ -134,7 +135,7 @@ def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, m
     X, labels = clusters
     mass = np.random.default_rng(1).integers(1, 50, len(X)).astype(float)
     whole = choose(rule[0], X, labels), choose(rule[0], X, labels, mass)
-    monkeypatch.setattr(module, "CACHED_CELLS", 12)
+    monkeypatch.setattr(members, "CACHED_CELLS", 12)
     assert (choose(rule[0], X, labels), choose(rule[0], X, labels, mass)) == whole
 
 

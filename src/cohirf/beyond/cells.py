@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
+from cohirf.rows.arrays import as_array
 from cohirf.rows.grouping import FloatArray, IntArray, index_dtype
 
 MAX_AXES = 10  # of more features, the principal axes with most variance are split
@@ -59,9 +60,7 @@ class Axes:
     def measure(self, X: Any) -> FloatArray:
         """Return the coordinates of rows on the axes."""
         if self.directions is None:
-            return (
-                np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64) - self.mean
-            )
+            return np.asarray(as_array(X), dtype=np.float64) - self.mean
         return np.asarray(X @ self.directions) - self.mean @ self.directions
 
 

@@ -28,6 +28,7 @@ from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.parents import Fusions, find_roots
+from cohirf.rows.arrays import as_array, as_rows
 from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
 
 # from means, masses and the most groups to link to a linkage
@@ -35,6 +36,7 @@ Link = Callable[[Any, FloatArray, int], FloatArray]
 CENTRAL_TIE = 1e-9  # of distances to a mean, relative to the largest
 WARD_ROUNDING = 1e-9  # relative: differences between means have lost digits
 MAX_MOVES = 20
+GOLDEN = 0.6180339887498949  # whose multiples, less their whole part, are evenly spread
 # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
 MAX_LINKED = 2000
 
@@ -105,9 +107,7 @@ def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) 
         return link_groups(means, mass, max_linked)
     sums = sparse.diags_array(mass / mass.max()) @ means
     products = sums @ sums.T
-    products = np.asarray(
-        products.toarray() if sparse.issparse(products) else products, dtype=np.float64
-    )
+    products = np.asarray(as_array(products), dtype=np.float64)
     merges = _link_sums(products)
     return raise_merges(as_linkage(merges, np.arange(1.0, n_groups), n_groups), means, mass)
 
@@ -171,7 +171,7 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
     points = means / size
     points = points if sparse.issparse(points) else points - points.mean(axis=0)
     products = points @ points.T
-    products = products.toarray() if sparse.issparse(products) else products
+    products = as_array(products)
     weights = (mass / heaviest).tolist()
     place = list(range(len(mass)))
     heights = []
@@ -207,7 +207,9 @@ def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
     n_groups = len(mass)
     if n_groups <= max_linked:
         return as_linkage(*_link_all(means, mass), n_groups)
-    order = np.argsort(-mass, kind="stable")
+    # of equal masses, groups that are spread over all: neighbouring ones may be of one cluster
+    spread = np.arange(n_groups) * GOLDEN % 1
+    order = np.lexsort((spread, -mass))
     heavy = np.sort(order[:max_linked])
     light = np.sort(order[max_linked:])
     joined, heights = _join_nearest(means, mass, heavy, light)
@@ -494,7 +496,7 @@ class Groups:
         )
         mass = np.asarray(shares.sum(axis=1)).ravel()
         means = sparse.diags_array(1 / mass) @ (shares @ self.means)
-        return Groups(means.tocsr() if sparse.issparse(means) else np.asarray(means), mass)
+        return Groups(as_rows(means), mass)
 
     def find_central(self, label: IntArray, n_labels: int) -> IntArray:
         """Return, for each label, the first group whose mean is nearest to the mean of all groups

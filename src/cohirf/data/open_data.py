@@ -226,4 +226,4 @@ def _check_array(model: Parameters, X: Any, *, reset: bool, allow_nan: bool) -> 
     allow_nan = allow_nan and validation.take_nan(model) and model.metric != "cosine"
     validation.check_finite(X, getattr(model, "feature_names_in_", None), allow_nan=allow_nan)
     X = unit_rows(X) if model.metric == "cosine" else X
-    return narrow_indices(X) if sparse.issparse(X) else X
+    return narrow_indices(X)

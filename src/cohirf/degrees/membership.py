@@ -34,6 +34,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.landmarks import Cells, Landmarks
+from cohirf.rows.arrays import as_array
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.summary.numbers import positions_of
 
@@ -145,7 +146,7 @@ def _mean_by(points: Any, groups: IntArray, n_groups: int) -> FloatArray:
         (np.ones(n_points), (groups, np.arange(n_points))), shape=(n_groups, n_points)
     )
     sums = belongs @ points
-    sums = sums.toarray() if sparse.issparse(sums) else sums
+    sums = as_array(sums)
     return np.asarray(sums, dtype=np.float64) / np.bincount(groups, minlength=n_groups)[:, None]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.choose_medoids import fill_missing, squared_distances_to
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import mean_of_tally
 from cohirf.algorithm.levels import FitState, LevelRecord
@@ -33,6 +33,7 @@ from cohirf.rows.grouping import (
     row_blocks,
 )
 from cohirf.rows.later import Later
+from cohirf.rows.members import squared_distances_to
 from cohirf.rows.metric_spaces import MetricSpace
 from cohirf.rows.storage import ArrayRows, Rows, take_in_order
 from cohirf.scratch import ScratchStorage

@@ -564,7 +564,7 @@ class FusionHierarchy:
         if self.tree is not None and self.tree.n_leaves == 0:
             raise ValueError(
                 f"{asked} is not available: every row is noise, so there are no clusters "
-                " to merge. Change the parameters of the fit so that it finds clusters."
+                "to merge. Change the parameters of the fit so that it finds clusters."
             )
         if self.tree is None:
             numbers = ""

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.choose_medoids import MEDOID_TIE, Members, scale_mass
+from cohirf.algorithm.choose_medoids import MEDOID_TIE
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.clusterers.grid_dbscan import computed
 from cohirf.fitting.settings import CENTRALITY
 from cohirf.rows.grouping import IntArray
+from cohirf.rows.members import members_of, scale_mass
 from cohirf.rows.storage import ArrayRows
 from cohirf.sources import open_source
 
@@ -213,7 +214,7 @@ class Party:
     def _rank(self, X: Any, mass: Any, clusters: IntArray) -> IntArray:
         numbers, label = np.unique(clusters, return_inverse=True)
         mass = None if mass is None else scale_mass(mass, label, len(numbers))
-        return rank_rows(self._centrality(Members(X, label, len(numbers), mass)), label)
+        return rank_rows(self._centrality(members_of(X, label, len(numbers), mass)), label)
 
 
 def rank_rows(scores: NDArray[np.float64], labels: IntArray) -> IntArray:

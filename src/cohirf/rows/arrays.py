@@ -195,7 +195,7 @@ def take_rows(X: Any, rows: Any) -> Any:
     ``rows`` is a slice, or an array of NumPy or beside ``X``.
     """
     if is_here(X):
-        return narrow_indices(X[rows]) if sparse.issparse(X) else X[rows]
+        return narrow_indices(X[rows])
     if isinstance(rows, slice):
         return X[rows, ...]
     return namespace(X).take(
@@ -218,11 +218,26 @@ def look_up(table: NDArray[Any], index: Any) -> Any:
     return namespace(index).take(put_beside(table, index), index, axis=0)
 
 
+def as_array(X: Any) -> Any:
+    """Return a CSR matrix as an array of NumPy, and an array as it is."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def as_rows(X: Any) -> Any:
+    """Return a matrix, such as a product, as rows: a CSR matrix if it is sparse, or an array."""
+    return X.tocsr() if sparse.issparse(X) else np.asarray(X)
+
+
+def stored_cells(X: Any) -> Any:
+    """Return the cells that a matrix stores: of an array all, of a CSR matrix as a vector."""
+    return X.data if sparse.issparse(X) else X
+
+
 def narrow_indices(X: Any) -> Any:
-    """Return a CSR matrix with 32-bit indices if they suffice, as most base methods require
-    them.
+    """Return a CSR matrix with 32-bit indices if they suffice, as most base methods require them;
+    an array as it is.
     """
-    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
+    if not sparse.issparse(X) or X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
         return X
     parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
     return type(X)(parts, shape=X.shape)

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from cohirf.rows.arrays import as_array
+
 TOLERANCE = (
     1e-6  # of angles: a right angle in single precision is larger than a quarter of the circle
 )
@@ -96,7 +98,7 @@ def to_sphere(X: Any, rows: Any) -> NDArray[np.float64]:
             "The haversine metric needs two features, latitude and longitude, and X has "
             f"{X.shape[1]}."
         )
-    latitude, longitude = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64).T
+    latitude, longitude = np.asarray(as_array(X), dtype=np.float64).T
     bad = (np.abs(latitude) > math.pi / 2 + TOLERANCE) | (
         np.abs(longitude) > 2 * math.pi + TOLERANCE
     )

@@ -144,13 +144,22 @@ def _describe_columns(found: list[Evidence], table: Table | None) -> list[dict[s
     comma = any(map(uses_comma, found))
     best = [best_tally(one, comma=comma) for one in found]
     if table is None:
-        verdicts: list[Column] = [Number(one.name) for one in found]
+        pairs = zip(found, best, strict=True)
+        verdicts: list[Column] = [
+            Number(one.name, n_bad=tally.n_bad if tally else 0) for one, tally in pairs
+        ]
     else:
         verdicts = decide_all(found)
     doubts = [find_doubt(*pair) for pair in zip(found, verdicts, strict=True)]
-    strays = [_find_strays(verdict, tally) for verdict, tally in zip(verdicts, best, strict=True)]
+    strays = [
+        _find_strays(verdict, tally, are_taken=table is not None)
+        for verdict, tally in zip(verdicts, best, strict=True)
+    ]
     rows = [row for problem in strays if problem is not None for row, _ in problem.cells]
-    places = {} if table is None else table.find_places(rows)
+    if table is None:
+        places = {row: f"row {row}" for row in rows}
+    else:
+        places = table.find_places(rows)
     return [
         {"name": one.name, "type": one.stored, **_describe_verdict(verdict, problem, doubt, places)}
         | {
@@ -164,11 +173,11 @@ def _describe_columns(found: list[Evidence], table: Table | None) -> list[dict[s
     ]
 
 
-def _find_strays(verdict: Column, best: Tally | None) -> BadColumn | None:
-    """Return the cells that a fit would take as missing."""
+def _find_strays(verdict: Column, best: Tally | None, *, are_taken: bool) -> BadColumn | None:
+    """Return the cells that a fit would take as missing or, of an array, would refuse."""
     if best is None or not verdict.n_bad or not verdict.features:
         return None
-    what = say_strays(verdict.n_bad, verdict.expects, are_taken=True)
+    what = say_strays(verdict.n_bad, verdict.expects, are_taken=are_taken)
     return BadColumn(verdict.name, what, "", verdict.n_bad, best.first)
 
 
