@@ -214,12 +214,14 @@ WITH_ALL_SPLITS = {"test_answers.py", "test_choice.py", "test_pages.py"}
 
 @pytest.fixture(scope="module", autouse=True)
 def splits(request: pytest.FixtureRequest) -> Generator[None, None, None]:
-    """Choose numbers of clusters by one split instead of three, which take half the time of a fit
-    of few rows.
+    """Choose numbers of clusters by one split instead of two, which take half the time of a fit of
+    few rows.
     """
+    from cohirf.beyond.policy import NumberPolicy
+
     with pytest.MonkeyPatch.context() as patch:
         if request.path.name not in WITH_ALL_SPLITS:
-            patch.setattr("cohirf.choice.N_SPLITS", 1)
+            patch.setattr("cohirf.choice.NUMBER", NumberPolicy(splits=1))
         yield
 
 

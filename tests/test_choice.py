@@ -11,13 +11,8 @@ from cohirf import CoHiRF, open_source
 from cohirf.app.explain.rows import find_badly_fitting
 from cohirf.beyond import neighbour_graph
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
-from cohirf.choice import (
-    CHOICE_ROWS,
-    N_SAMPLES,
-    choose_number,
-    measure_agreement,
-    split_in_halves,
-)
+from cohirf.beyond.policy import GRAPH, GraphPolicy
+from cohirf.choice import choose_number, split_in_halves
 from cohirf.rows.silhouette import COLUMNS, mean_silhouette
 
 
@@ -26,7 +21,7 @@ def sample_of(X):
 
 
 def choose(X, seed=0, **options):
-    return choose_number([sample_of(X)], np.random.default_rng(seed), **options)
+    return choose_number(sample_of(X), np.random.default_rng(seed), **options)
 
 
 def test_figures_are_silhouette_and_half_of_modularity_less_cut():
@@ -53,7 +48,7 @@ def test_the_strength_is_the_agreement_of_halves_less_half_the_cut():
     divisions = [sample.divide(merge, [number], min_share)[0] for merge in MERGES]
     merge = sample.compare(divisions).best
     halves = split_in_halves(sample, np.random.default_rng(0))
-    agreed = measure_agreement(halves, merge, [number], min_share)[0]
+    agreed = np.mean([pair.measure_agreements(merge, [number], min_share) for pair in halves])
     cut = sample.measure(divisions).cut[MERGES.index(merge)]
     assert choice.strength == pytest.approx(max(agreed - cut / 2, 0))
 
@@ -68,19 +63,12 @@ def test_without_clear_groups_the_rows_are_divided_in_two():
     )
 
 
-def test_samples_that_disagree_are_counted():
-    three, _ = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
-    two, _ = make_blobs(200, centers=[[0, 0], [9, 0]], random_state=0)
-    samples = [sample_of(X) for X in (three, three, two)]
-    choice = choose_number(samples, np.random.default_rng(0))
-    assert (choice.n_clusters, choice.n_samples, choice.n_agreeing) == (3, 3, 2)
-    assert "2 of 3 samples of the rows give this number." in choice.describe()
-
-
-def test_several_samples_of_many_rows_are_drawn():
-    X, _ = make_blobs(CHOICE_ROWS + 1, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
-    assert CoHiRF(random_state=0).fit(X).choice_.n_samples == N_SAMPLES
-    assert CoHiRF(random_state=0).fit(X[:-1]).choice_.n_samples == 1
+def test_halves_of_many_rows_are_halves_of_a_part_that_is_spread_over_them():
+    X = np.arange(3 * GRAPH.rows_of_many_features, dtype=float)[:, None]
+    [pair, _] = split_in_halves(sample_of(X), np.random.default_rng(0))
+    both = np.sort(np.concatenate([pair.one.points, pair.other.points]).ravel())
+    assert len(both) == GRAPH.rows_of_many_features
+    assert np.diff(both).max() <= 4
 
 
 def test_the_search_goes_on_where_the_best_number_is_large():
@@ -113,16 +101,18 @@ def test_clear_clusters_near_each_other_are_counted_however_far_others_are(seed)
     )
 
 
-def test_one_graph_serves_the_choice_of_number_and_merge(monkeypatch):
-    X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+@pytest.mark.parametrize("n_rows", [300, 3000])
+def test_one_graph_serves_the_choice_of_number_and_merge(n_rows, monkeypatch):
+    X, _ = make_blobs(n_rows, 6, centers=3, center_box=(-20, 20), random_state=0)
+    n_compared = min(n_rows, GRAPH.rows_of_many_features)
     made = []
     find = neighbour_graph._find_neighbours
     monkeypatch.setattr(
         neighbour_graph, "_find_neighbours", lambda points: made.append(len(points)) or find(points)
     )
     CoHiRF(random_state=0).fit(X)
-    assert made.count(300) == 1
-    assert set(made) <= {300, 150}  # and those of halves
+    assert made.count(n_compared) == 1
+    assert set(made) <= {n_compared, n_compared // 2}  # and those of halves
 
 
 @pytest.mark.parametrize("of_blobs", [2, 1, 12])
@@ -224,7 +214,8 @@ def test_rows_of_next_to_no_weight_do_not_choose(n_clusters):
 
 
 def test_equal_weights_choose_as_none(monkeypatch):
-    monkeypatch.setattr("cohirf.fitting.merging.CHOICE_ROWS", 100)
+    few = GraphPolicy(rows_of_few_features=100, rows_of_many_features=100)
+    monkeypatch.setattr(neighbour_graph, "GRAPH", few)
     X, _ = make_blobs(200, centers=5, random_state=0)
     plain, weighted = (
         CoHiRF(random_state=0).fit(X, sample_weight=each) for each in (None, np.full(200, 0.3))
@@ -316,11 +307,12 @@ def test_differences_whose_squares_vanish_are_said(n_clusters):
 
 
 def test_a_small_cluster_beside_the_chosen_ones_is_said():
-    X, _ = make_blobs([3000, 3000, 10], centers=[[0, 0], [9, 0], [0, 60]], random_state=0)
+    centres = np.array([[0, 0], [9, 0], [0, 60]]) @ np.eye(2, 5)
+    X, _ = make_blobs([3000, 3000, 10], centers=centres, random_state=0)
     model = CoHiRF(random_state=0).fit(X)
     assert (model.n_clusters_, model.choice_.n_clusters, model.choice_.n_small) == (3, 2, 1)
     assert (
-        "1 more cluster is small and apart, with less than 0.4% of the rows."
+        "1 more cluster is small and apart, with less than 0.2% of the rows."
         in model.choice_.describe()
     )
 

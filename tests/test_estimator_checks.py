@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from cohirf import CoHiRF, FeatureScreen, choice, screening
+from cohirf.beyond.policy import NumberPolicy
 
 few_views = {"views": 3, "max_features": 0.3, "min_cluster_size": 5}
 ESTIMATORS = {
@@ -45,7 +46,7 @@ def cheap_choices(monkeypatch):
     How well features and the number of clusters are chosen matters little.
     """
     monkeypatch.setattr(screening, "N_VIEWS", 4)
-    monkeypatch.setattr(choice, "FIRST_NUMBERS", 4)
+    monkeypatch.setattr(choice, "NUMBER", NumberPolicy(first_numbers=4))
 
 
 # Data in these checks may have fewer distinct rows than clusters, or merge nothing: scikit-learn's

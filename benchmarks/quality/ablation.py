@@ -39,7 +39,7 @@ from benchmarks._common import (
 )
 from benchmarks.quality.clustbench import read_sets
 from cohirf import CoHiRF
-from cohirf.beyond.choose_merge import MergeRule
+from cohirf.beyond.policy import GraphPolicy, MergePolicy
 
 GOAL = "cohirf.fitting.families."
 CHOOSE = "cohirf.beyond.choose_merge."
@@ -61,12 +61,12 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "compact, one view": ({"merge": "compact", "views": 1}, {}),
     "connected": ({"merge": "connected"}, {}),
     "graph": ({"merge": "graph"}, {}),
-    "no agreement": ({}, {CHOOSE + "RULE": MergeRule(agreement=0.0)}),
-    "no connection": ({}, {CHOOSE + "RULE": MergeRule(connection=0.0)}),
-    "no modularity": ({}, {CHOOSE + "RULE": MergeRule(modularity=0.0)}),
-    "5 neighbours": ({}, {GRAPH + "N_NEIGHBOURS": 5}),
-    "20 neighbours": ({}, {GRAPH + "N_NEIGHBOURS": 20}),
-    "one smallest part": ({}, {CHOOSE + "SMALLEST_PARTS": (0.25,)}),
+    "no agreement": ({}, {CHOOSE + "MERGE": MergePolicy(agreement=0.0)}),
+    "no connection": ({}, {CHOOSE + "MERGE": MergePolicy(connection=0.0)}),
+    "no modularity": ({}, {CHOOSE + "MERGE": MergePolicy(modularity=0.0)}),
+    "5 neighbours": ({}, {GRAPH + "GRAPH": GraphPolicy(neighbours=5)}),
+    "20 neighbours": ({}, {GRAPH + "GRAPH": GraphPolicy(neighbours=20)}),
+    "one smallest part": ({}, {CHOOSE + "MERGE": MergePolicy(smallest_parts=(0.25,))}),
 }
 ALONE = {
     "Ward alone": lambda k, seed: AgglomerativeClustering(k),

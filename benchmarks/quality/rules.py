@@ -42,8 +42,9 @@ from benchmarks._common import (
 )
 from benchmarks.quality.clustbench import count_classes, read_sets
 from cohirf import CoHiRF
-from cohirf.beyond.choose_merge import MERGES, RULE, SampledRows, weighted_ari
+from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
 from cohirf.beyond.neighbour_graph import count_graph_rows
+from cohirf.beyond.policy import MERGE
 
 N_ROWS = 900
 MOST_ROWS = 3000  # of a real set
@@ -288,7 +289,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     sets = list(read_groups(arguments.first, arguments.sets))
     measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
     groups = list(dict.fromkeys(each.group for each in measured))
-    rule = (RULE.modularity, RULE.agreement, RULE.connection, RULE.lead)
+    rule = (MERGE.modularity, MERGE.agreement, MERGE.connection, MERGE.lead)
     given = {
         "K-Means, ten starts": [each.k_means for each in measured],
         **{

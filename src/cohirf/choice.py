@@ -4,11 +4,11 @@ For each number of clusters, the rows are merged in the way that fits them
 (``beyond/choose_merge.py``), and the figures of this division are added up: its silhouette, or its
 connection if that is higher, and half of the modularity less the cut of the neighbour graph. The
 number with the highest sum is best. The weights were chosen on the sets of
-``benchmarks/quality/rules.py``, which has cross-validated figures, too. Of many rows, several
-samples are drawn, the sums are averaged, and the choice says how many of the samples agree with it.
+``benchmarks/quality/rules.py``, which has cross-validated figures, too. The rows and their graph
+are those by which the merge of the fit is chosen, too.
 
-Whether there are clusters at all is another question. Cluster two halves of the rows, and carry the
-clusters of one half over to the other by the nearest row. If there are clusters, both agree
+Whether there are clusters at all is another question. Cluster random halves of the rows, and carry
+the clusters of one half over to the other by the nearest row. If there are clusters, both agree
 (Tibshirani and Walther, JCGS 14, 2005, and Lange et al., Neural Computation 16, 2004). The strength
 of a division is how much they agree, by the adjusted Rand index, less half its cut: parts of one
 cluster can agree by chance, but they separate near neighbours.
@@ -27,7 +27,8 @@ counted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -35,30 +36,10 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
+from cohirf.beyond.policy import GRAPH, NUMBER
 from cohirf.rows import ranges
 from cohirf.rows.grouping import FloatArray, IntArray
 
-CHOICE_ROWS = 1000  # of each sample
-N_SAMPLES = 3  # of data with more rows
-# Numbers up to this are tried first, and twice as many as long as the best is in the upper half.
-FIRST_NUMBERS = 20
-STEP = 0.05  # larger numbers are tried in steps of this share, and then those beside the best
-ROWS_PER_NUMBER = 8  # rows of a sample for each number that is tried
-FEWEST_ROWS = 8  # fewer are one cluster
-N_SPLITS = 2  # into halves
-# of modularity and cut, compared with the silhouette; and of the cut in the strength
-GRAPH_WEIGHT = 0.5
-# Strengths: halves have nothing in common below the first, and any number is as good as two; a
-# cloud of points has less than the second; halves agree from the third on.
-BY_CHANCE = 0.1
-WEAK_STRENGTH = 0.5
-CLEAR = 0.85
-# Halves have the same clusters if they differ in less than this part of one cluster: the strength
-# is 1 less this part, divided by the number of clusters, or more.
-SAME_PART = 0.2
-# At most this many rows, and one of this many, are no cluster, however far from the others.
-MOST_CRUMBS = 3
-ROWS_PER_CRUMB = 30
 NO_CUTS = (np.nan,) * len(MERGES)
 
 
@@ -100,10 +81,6 @@ class Choice:
         How much two halves of the rows agree on the number that was chosen, less half its cut; NaN
         if the number was given. If they agree by chance, on the number with the highest figure,
         and two is chosen.
-    n_samples : int
-        Number of samples that the number was chosen on.
-    n_agreeing : int
-        Number of them that would have chosen the same number.
     """
 
     n_clusters: Annotated[int, ranges.counts()]
@@ -122,8 +99,6 @@ class Choice:
         default_factory=lambda: np.empty(0)
     )
     strength: Annotated[float, ranges.shares()] = np.nan
-    n_samples: Annotated[int, ranges.counts(least=1)] = 1
-    n_agreeing: Annotated[int, ranges.counts()] = 1
     is_merge_given: bool = False
     min_share: Annotated[float, ranges.shares()] = 0.0
     n_aside: Annotated[int, ranges.counts()] = 0
@@ -137,7 +112,7 @@ class Choice:
     @property
     def n_draws(self) -> int:
         """How often the rows were divided into random halves, to see whether these agree."""
-        return N_SPLITS * self.n_samples
+        return NUMBER.splits
 
     @property
     def is_compared(self) -> bool:
@@ -154,12 +129,12 @@ class Choice:
         """Whether there are clusters at all: these have a higher strength than parts of one
         cloud.
         """
-        return len(self.candidates) == 0 or self.strength >= WEAK_STRENGTH
+        return len(self.candidates) == 0 or self.strength >= NUMBER.weak
 
     @property
     def is_strong(self) -> bool:
         """Whether two halves of the rows have the same clusters, if their number was chosen."""
-        return len(self.candidates) > 0 and self.strength >= CLEAR
+        return len(self.candidates) > 0 and self.strength >= NUMBER.clear
 
     @property
     def is_largest(self) -> bool:
@@ -185,10 +160,6 @@ class Choice:
                 return ""
             return "There is one cluster, and nothing to choose."
         said = [self._describe_best()]
-        if self.n_agreeing < self.n_samples:
-            said.append(
-                f"{self.n_agreeing} of {self.n_samples} samples of the rows give this number."
-            )
         if self.is_largest:
             said.append(
                 f"{self.n_clusters} is the largest number that was tried, so there may be more: "
@@ -275,29 +246,24 @@ class NumberedDivisions:
     def of(cls, sample: SampledRows, numbers: IntArray, min_share: float) -> NumberedDivisions:
         """Divide a sample into the numbers of clusters that its merges reach."""
         of_merges = [sample.divide(merge, numbers.tolist(), min_share) for merge in MERGES]
-        is_reached = np.zeros(len(numbers), dtype=bool)
-        merges = []
-        figures = []
-        silhouettes = []
-        cuts = []
-        for place, divisions in enumerate(zip(*of_merges, strict=True)):
-            is_reached[place] = max(int(labels.max()) for labels in divisions) + 1 == numbers[place]
-            if not is_reached[place]:
-                continue
-            compared = sample.compare(divisions)
-            best = MERGES.index(compared.best)
-            found = compared.figures
-            silhouettes.append(
-                max(sample.silhouette(divisions[best]), float(found.connection[best]))
-            )
-            figures.append(
-                silhouettes[-1] + GRAPH_WEIGHT * (found.modularity[best] - found.cut[best])
-            )
-            cuts.append(found.cut[best])
-            merges.append(compared.best)
-        return cls(
-            numbers[is_reached], merges, np.array(figures), np.array(silhouettes), np.array(cuts)
-        )
+        of_numbers = list(zip(*of_merges, strict=True))
+        n_found = [max(int(labels.max()) for labels in each) + 1 for each in of_numbers]
+        reached = np.flatnonzero(n_found == numbers).tolist()
+        if not reached:
+            nothing = np.empty(0)
+            return cls(numbers[:0], [], nothing, nothing, nothing)
+        compared = sample.compare_each([of_numbers[place] for place in reached])
+        best = [MERGES.index(each.best) for each in compared]
+        divisions = [of_numbers[place][one] for place, one in zip(reached, best, strict=True)]
+
+        def of_best(name: str) -> FloatArray:
+            figures = [getattr(each.figures, name) for each in compared]
+            return np.array([values[one] for values, one in zip(figures, best, strict=True)])
+
+        cuts = of_best("cut")
+        silhouettes = np.maximum(sample.silhouettes(divisions), of_best("connection"))
+        figures = silhouettes + NUMBER.graph * (of_best("modularity") - cuts)
+        return cls(numbers[reached], [MERGES[one] for one in best], figures, silhouettes, cuts)
 
     def joined(self, more: NumberedDivisions) -> NumberedDivisions:
         """Return these divisions and others, in the order of their numbers."""
@@ -312,92 +278,92 @@ class NumberedDivisions:
             np.append(self.cuts, more.cuts)[order],
         )
 
+    @property
+    def best(self) -> int:
+        """The place of the number with the highest figure, the smaller of equal ones."""
+        return int(self.figures.argmax())
+
+    @property
+    def best_number(self) -> int:
+        """The number with the highest figure; 1 if no number is reached."""
+        return int(self.numbers[self.best]) if len(self.numbers) else 1
+
     def measure_strengths(
         self, sample: SampledRows, least: int, min_share: float, rng: np.random.Generator
     ) -> FloatArray:
-        """Return the strength of each division into ``least`` clusters or more; 0 for others."""
+        """Return the strength of the division into ``least`` clusters, and of those into more on
+        which halves may agree; 0 for others.
+
+        Where the cut is high, they cannot.
+        """
+        may_agree = (NUMBER.graph * self.cuts * self.numbers <= NUMBER.same_part) & (
+            self.numbers > least
+        )
+        is_wanted = may_agree | (self.numbers == least)
         agreed = np.zeros(len(self.numbers))
         halves = split_in_halves(sample, rng)
         merges = np.array(self.merges)
-        for merge in np.unique(merges[self.numbers >= least]):
-            some = (merges == merge) & (self.numbers >= least)
-            agreed[some] = measure_agreement(halves, merge, self.numbers[some], min_share)
-        return np.maximum(agreed - GRAPH_WEIGHT * self.cuts, 0.0)
+        for merge in np.unique(merges[is_wanted]):
+            some = (merges == merge) & is_wanted
+            numbers = self.numbers[some].tolist()
+            agreed[some] = np.mean(
+                [pair.measure_agreements(merge, numbers, min_share) for pair in halves], axis=0
+            )
+        return np.maximum(agreed - NUMBER.graph * self.cuts, 0.0)
 
 
-def choose_number(
-    samples: Sequence[SampledRows], rng: np.random.Generator, min_share: float = 0.0
-) -> Choice:
+def choose_number(sample: SampledRows, rng: np.random.Generator, min_share: float = 0.0) -> Choice:
     """Choose the number of clusters, each with at least a share of the mass.
 
     Parameters
     ----------
-    samples : list of SampledRows
-        Samples of the rows. If they have all rows, one is enough.
+    sample : SampledRows
+        The rows, or a sample of them.
     rng : Generator
-        Splits a sample into halves.
+        Splits the rows into halves.
     min_share : float
         Smallest share of a cluster.
     """
-    n_rows = min(sample.points.shape[0] for sample in samples)
-    most = min(
-        max(2, n_rows // ROWS_PER_NUMBER), *(_count_distinct(sample.points) for sample in samples)
-    )
-    if n_rows < FEWEST_ROWS or most < 2:
+    n_rows = sample.points.shape[0]
+    most = min(max(2, n_rows // NUMBER.rows_per_number), _count_distinct(sample.points))
+    if n_rows < NUMBER.rows_per_number or most < 2:
         return Choice(1)
     min_share = max(min_share, count_crumbs(n_rows) / n_rows)
-    tried = _try_numbers(samples, most, min_share)
-    choice = _choose_best(tried)
-    if len(choice.candidates) == 0:
+    tried = _try_numbers(sample, most, min_share)
+    if len(tried.numbers) == 0:
         return Choice(1)
-    strengths = tried[0].measure_strengths(samples[0], choice.n_clusters, min_share, rng)
-    is_candidate = np.isin(tried[0].numbers, choice.candidates)
-    strengths = strengths[is_candidate]
-    best = int(np.flatnonzero(choice.candidates == choice.n_clusters)[0])
-    is_same = (1 - strengths) * choice.candidates <= SAME_PART
+    best = tried.best
+    strengths = tried.measure_strengths(sample, int(tried.numbers[best]), min_share, rng)
+    is_same = (1 - strengths) * tried.numbers <= NUMBER.same_part
     chosen = max([best, *np.flatnonzero(is_same).tolist()])
     strength = float(strengths[chosen])
-    if strength < BY_CHANCE:
+    if strength < NUMBER.by_chance:
         chosen = 0
-    return replace(
-        choice,
-        n_clusters=int(choice.candidates[chosen]),
+    return Choice(
+        int(tried.numbers[chosen]),
+        candidates=tried.numbers,
+        figures=tried.figures,
+        silhouettes=tried.silhouettes,
         strength=strength,
         min_share=min_share,
     )
 
 
-def _try_numbers(
-    samples: Sequence[SampledRows], most: int, min_share: float
-) -> list[NumberedDivisions]:
-    """Divide samples into 2, 3 and more clusters.
+def _try_numbers(sample: SampledRows, most: int, min_share: float) -> NumberedDivisions:
+    """Divide a sample into 2, 3 and more clusters.
 
     As long as the best number is in the upper half, twice as many are tried.
     """
-    last = min(FIRST_NUMBERS, most)
-    numbers = np.arange(2, last + 1)
-    tried = [NumberedDivisions.of(sample, numbers, min_share) for sample in samples]
-    best = _choose_best(tried).n_clusters
-    while last < min(2 * best, most):
-        tried = _try_more(tried, samples, _in_steps(last, min(2 * last, most)), min_share)
+    last = min(NUMBER.first_numbers, most)
+    tried = NumberedDivisions.of(sample, np.arange(2, last + 1), min_share)
+    while last < min(2 * tried.best_number, most):
+        numbers = _in_steps(last, min(2 * last, most))
+        tried = tried.joined(NumberedDivisions.of(sample, numbers, min_share))
         last = min(2 * last, most)
-        best = _choose_best(tried).n_clusters
-    nearest = np.arange(max(2, int(best / (1 + STEP))), int(best * (1 + STEP)) + 2)
-    others = np.setdiff1d(nearest[nearest <= most], tried[0].numbers)
-    return _try_more(tried, samples, others, min_share)
-
-
-def _try_more(
-    tried: Sequence[NumberedDivisions],
-    samples: Sequence[SampledRows],
-    numbers: IntArray,
-    min_share: float,
-) -> list[NumberedDivisions]:
-    """Return the divisions that were tried and those into other numbers."""
-    return [
-        former.joined(NumberedDivisions.of(sample, numbers, min_share))
-        for former, sample in zip(tried, samples, strict=True)
-    ]
+    best = tried.best_number
+    beside = np.arange(max(2, int(best / (1 + NUMBER.step))), int(best * (1 + NUMBER.step)) + 2)
+    others = np.setdiff1d(beside[beside <= most], tried.numbers)
+    return tried.joined(NumberedDivisions.of(sample, others, min_share))
 
 
 def _in_steps(last: int, most: int) -> IntArray:
@@ -410,71 +376,55 @@ def _in_steps(last: int, most: int) -> IntArray:
     """
     numbers = []
     while last < most:
-        last = min(max(last + 1, round(last * (1 + STEP))), most)
+        last = min(max(last + 1, round(last * (1 + NUMBER.step))), most)
         numbers.append(last)
     return np.array(numbers, dtype=np.int64)
 
 
-def _choose_best(tried: Sequence[NumberedDivisions]) -> Choice:
-    """Choose the number with the highest mean figure among those that all samples reach.
-
-    The smaller of equal ones.
-    """
-    candidates = tried[0].numbers
-    for each in tried[1:]:
-        candidates = np.intersect1d(candidates, each.numbers)
-    if len(candidates) == 0:
-        return Choice(1)
-    figures = np.array([each.figures[np.isin(each.numbers, candidates)] for each in tried])
-    silhouettes = np.array([each.silhouettes[np.isin(each.numbers, candidates)] for each in tried])
-    best = int(figures.mean(axis=0).argmax())
-    return Choice(
-        int(candidates[best]),
-        candidates=candidates,
-        figures=figures.mean(axis=0),
-        silhouettes=silhouettes.mean(axis=0),
-        n_samples=len(tried),
-        n_agreeing=int((figures.argmax(axis=1) == best).sum()),
-    )
-
-
-def split_in_halves(
-    sample: SampledRows, rng: np.random.Generator
-) -> list[tuple[SampledRows, SampledRows]]:
+def split_in_halves(sample: SampledRows, rng: np.random.Generator) -> list[HalvedRows]:
     """Return two random halves of a sample, several times."""
     n_rows = sample.points.shape[0]
+    # halves of many rows would take long, and as many as these agree as well
+    most = GRAPH.rows_of_many_features
+    some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64))
     pairs = []
-    for _ in range(N_SPLITS):
-        order = rng.permutation(n_rows)
-        parts = (np.sort(order[: n_rows // 2]), np.sort(order[n_rows // 2 :]))
-        one, other = (SampledRows(sample.points[rows], sample.mass[rows]) for rows in parts)
-        pairs.append((one, other))
+    for _ in range(NUMBER.splits):
+        order = some[rng.permutation(len(some))]
+        parts = (np.sort(order[: len(some) // 2]), np.sort(order[len(some) // 2 :]))
+        pairs.append(HalvedRows(*(sample.take(rows) for rows in parts)))
     return pairs
 
 
-def measure_agreement(
-    halves: Sequence[tuple[SampledRows, SampledRows]],
-    merge: str,
-    numbers: Sequence[int] | IntArray,
-    min_share: float,
-) -> FloatArray:
-    """Return how much two halves agree on the clusters that a merge finds, for each number.
+@dataclass(frozen=True)
+class HalvedRows:
+    """Two halves of some rows."""
 
-    The mean over pairs of halves, and over which of the two is carried over to the other.
-    """
-    found = []
-    for pair in halves:
-        divided = [half.divide(merge, [int(each) for each in numbers], min_share) for half in pair]
-        for one, other in ((0, 1), (1, 0)):
-            nearest = pairwise_distances_argmin(pair[one].points, pair[other].points)
-            found.append(
-                [
-                    weighted_ari(labels, of_other[nearest], pair[one].mass)
-                    for labels, of_other in zip(divided[one], divided[other], strict=True)
-                ]
-            )
-    agreed: FloatArray = np.mean(found, axis=0)
-    return agreed
+    one: SampledRows
+    other: SampledRows
+
+    @cached_property
+    def _nearest(self) -> tuple[IntArray, IntArray]:
+        """For each row of either half, the nearest row of the other one."""
+        one, other = self.one.points, self.other.points
+        return pairwise_distances_argmin(one, other), pairwise_distances_argmin(other, one)
+
+    def measure_agreements(
+        self, merge: str, numbers: Sequence[int], min_share: float
+    ) -> FloatArray:
+        """Return how much both agree on the clusters that a merge finds, for each number.
+
+        The mean over which of the two is carried over to the other.
+        """
+        divided = [half.divide(merge, numbers, min_share) for half in (self.one, self.other)]
+        found = [
+            [
+                weighted_ari(labels, of_other[self._nearest[0]], self.one.mass),
+                weighted_ari(of_other, labels[self._nearest[1]], self.other.mass),
+            ]
+            for labels, of_other in zip(*divided, strict=True)
+        ]
+        agreements: FloatArray = np.mean(found, axis=1)
+        return agreements
 
 
 def _count_distinct(points: Any) -> int:
@@ -488,4 +438,4 @@ def count_crumbs(n_rows: int) -> int:
     """Return the smallest number of rows that can be a cluster, if the number of clusters is
     chosen: from 1 to 4.
     """
-    return 1 + min(MOST_CRUMBS, n_rows // ROWS_PER_CRUMB)
+    return 1 + min(NUMBER.most_crumbs, n_rows // NUMBER.rows_per_crumb)

@@ -8,7 +8,6 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from cohirf import CoHiRF
 from cohirf.beyond.choose_merge import (
     MERGES,
-    RULE,
     ComparedMerges,
     Figures,
     SampledRows,
@@ -16,6 +15,7 @@ from cohirf.beyond.choose_merge import (
     minimax_distances,
     weighted_ari,
 )
+from cohirf.beyond.policy import MERGE
 
 
 def sample_of(points):
@@ -43,8 +43,8 @@ def test_other_merges_win_on_moons_and_compact_ones_on_clusters_that_overlap():
 
 
 def test_compact_clusters_are_taken_unless_another_merge_leads():
-    assert compared(0.5, 0.5 + RULE.lead / 2, 0.4).best == "compact"
-    assert compared(0.5, 0.5 + 2 * RULE.lead, 0.4).best == "connected"
+    assert compared(0.5, 0.5 + MERGE.lead / 2, 0.4).best == "compact"
+    assert compared(0.5, 0.5 + 2 * MERGE.lead, 0.4).best == "connected"
     assert compared(0.5, 0.6, 0.7).best == "graph"
 
 
@@ -55,7 +55,7 @@ def test_a_division_that_others_agree_with_scores_higher():
     up = (points[:, 1] > 0).astype(int)
     alone = sample.compare([up, left, 1 - left])
     gain = alone.scores - alone.figures.score
-    assert gain[1] == pytest.approx(RULE.agreement * np.mean([1, weighted_ari(left, up)]))
+    assert gain[1] == pytest.approx(MERGE.agreement * np.mean([1, weighted_ari(left, up)]))
     assert gain[0] < gain[1]
 
 
@@ -70,7 +70,8 @@ def test_the_connection_is_high_if_gaps_lie_between_clusters():
     found = sample_of(moons).measure([y, (moons[:, 0] > 0.5).astype(int)])
     assert found.connection[0] > 0.5 > found.connection[1]
     assert found.cut[0] < found.cut[1]
-    assert sample_of(moons).silhouette(y) == pytest.approx(silhouette_score(moons, y))
+    [silhouette] = sample_of(moons).silhouettes([y])
+    assert silhouette == pytest.approx(silhouette_score(moons, y))
 
 
 def test_minimax_distances_are_the_longest_edge_on_the_way():

@@ -6,8 +6,9 @@ from sklearn.datasets import make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf.beyond.choose_merge import cut_linkage
-from cohirf.beyond.connected import SMALLEST_PARTS, TreeCutter
+from cohirf.beyond.connected import TreeCutter
 from cohirf.beyond.neighbour_graph import NeighbourGraph, SpanningTree
+from cohirf.beyond.policy import MERGE
 
 
 def cutter_of(X, mass=None):
@@ -50,7 +51,7 @@ def cut_slowly(tree, mass, n_clusters, smallest_part):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("smallest_part", SMALLEST_PARTS)
+@pytest.mark.parametrize("smallest_part", MERGE.smallest_parts)
 def test_cuts_are_those_of_a_search_of_all_edges(seed, smallest_part):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2))

@@ -7,12 +7,8 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.beyond.neighbour_graph import (
-    CORE_NEIGHBOUR,
-    N_NEIGHBOURS,
-    NeighbourGraph,
-    normalised_cuts,
-)
+from cohirf.beyond.neighbour_graph import NeighbourGraph, normalised_cuts
+from cohirf.beyond.policy import GRAPH
 
 LINE = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])[:, None]
 
@@ -54,7 +50,7 @@ def test_the_tree_is_the_minimum_spanning_tree_of_mutual_reachability():
     X = np.random.default_rng(1).normal(size=(200, 3))
     tree = NeighbourGraph(X).tree
     distances = euclidean_distances(X)
-    radius = np.sort(distances, axis=1)[:, CORE_NEIGHBOUR]
+    radius = np.sort(distances, axis=1)[:, GRAPH.core_neighbour]
     reach = np.maximum(distances, np.maximum(radius[:, None], radius))
     exact = sparse.csgraph.minimum_spanning_tree(np.triu(reach, 1)).data.sum()
     assert len(tree.one) == 199
@@ -71,9 +67,8 @@ def test_modularity_is_the_share_of_edges_inside_less_the_share_by_chance():
     expected = (weights * same).sum() / weights.sum() - (
         (degrees[:, None] * degrees) * same
     ).sum() / weights.sum() ** 2
-    assert graph.modularity(y) == pytest.approx(expected)
-    assert graph.modularity(np.zeros(200, dtype=int)) == pytest.approx(0)
-    assert graph.modularity(np.full(200, -1)) == 0
+    divisions = np.stack([y, np.zeros(200, dtype=int), np.full(200, -1)])
+    assert graph.modularities(divisions) == pytest.approx([expected, 0, 0])
 
 
 def test_clusters_count_alike_whatever_their_size():
@@ -112,7 +107,7 @@ def test_sparse_rows_have_the_neighbours_of_dense_ones():
     assert as_csr.affinity.shape == dense.affinity.shape
 
 
-@pytest.mark.parametrize("n_rows", [2, 3, N_NEIGHBOURS])
+@pytest.mark.parametrize("n_rows", [2, 3, GRAPH.neighbours])
 def test_few_rows_have_all_others_as_neighbours(n_rows):
     graph = NeighbourGraph(np.arange(n_rows, dtype=float)[:, None] ** 2)
     assert graph.neighbours.shape == (n_rows, n_rows - 1)
@@ -121,8 +116,5 @@ def test_few_rows_have_all_others_as_neighbours(n_rows):
 
 def test_rows_that_are_all_the_same_are_one_point_without_neighbours():
     graph = NeighbourGraph(np.ones((7, 2)))
-    assert (graph.n_points, len(graph.tree.one), graph.modularity(np.zeros(1, dtype=int))) == (
-        1,
-        0,
-        0,
-    )
+    assert (graph.n_points, len(graph.tree.one)) == (1, 0)
+    assert graph.modularities(np.zeros((1, 1), dtype=int)) == [0]

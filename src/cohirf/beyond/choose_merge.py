@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -29,29 +30,14 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.beyond.along_graph import link_along_graph
-from cohirf.beyond.connected import SMALLEST_PARTS, TreeCutter
+from cohirf.beyond.connected import TreeCutter
 from cohirf.beyond.merge_tree import as_linkage, as_merges, last_clusters, link_groups
-from cohirf.beyond.neighbour_graph import CORE_NEIGHBOUR, NeighbourGraph
+from cohirf.beyond.neighbour_graph import NeighbourGraph
+from cohirf.beyond.policy import GRAPH, MERGE, NUMBER
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.rows.silhouette import mean_silhouette
+from cohirf.rows.silhouette import mean_silhouettes
 
 MERGES = ("compact", "connected", "graph")
-SILHOUETTE_ROWS = 500  # whose distances are compared
-ASIDE_SHARE = 0.1  # share of the mass that may be cut off in parts too small to be clusters
-FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
-
-
-@dataclass(frozen=True)
-class MergeRule:
-    """Weights of figures, compared with that of the cut, by which the merge is chosen."""
-
-    modularity: float = 0.5
-    agreement: float = 0.1
-    connection: float = 0.3
-    lead: float = 0.01  # of another merge over compact clusters, which are the simplest
-
-
-RULE = MergeRule()
 
 
 @dataclass(frozen=True)
@@ -65,10 +51,14 @@ class Figures:
     modularity: FloatArray  # share of the edges inside clusters, less the share by chance
     connection: FloatArray  # mean silhouette of distances along the spanning tree
 
+    def __getitem__(self, some: slice) -> Figures:
+        """Return the figures of some of the divisions."""
+        return Figures(self.cut[some], self.modularity[some], self.connection[some])
+
     @property
     def score(self) -> FloatArray:
         """By which divisions are compared, if it is not known whether they agree with others."""
-        return RULE.modularity * self.modularity - self.cut + RULE.connection * self.connection
+        return MERGE.modularity * self.modularity - self.cut + MERGE.connection * self.connection
 
 
 @dataclass(frozen=True)
@@ -81,7 +71,7 @@ class ComparedMerges:
     @property
     def best(self) -> str:
         """The merge that fits the rows."""
-        leads = np.array([RULE.lead, 0.0, 0.0])
+        leads = np.array([MERGE.lead, 0.0, 0.0])
         return MERGES[int((self.scores + leads).argmax())]
 
 
@@ -153,6 +143,10 @@ class SampledRows:
         """The merges of points along the graph."""
         return link_along_graph(self.graph.affinity)
 
+    def take(self, rows: IntArray) -> SampledRows:
+        """Return some of the rows, with a graph of their own."""
+        return SampledRows(self.points[rows], self.mass[rows])
+
     def divide(self, merge: str, numbers: Sequence[int], min_share: float = 0.0) -> list[IntArray]:
         """Return the cluster of each row by a merge, or -1, for each of several numbers of
         clusters.
@@ -164,20 +158,30 @@ class SampledRows:
         if self._lacks_points(max(numbers, default=0)):
             return self._with_all_columns.divide(merge, numbers, min_share)
         if merge == "connected":
-            return [self._connect(number, min_mass)[0] for number in numbers]
+            return [labels for labels, _ in self._connect(numbers, min_mass)]
         parts = LargeParts(self.along_graph, self.graph.mass, min_mass)
         return [parts.label(number)[self.graph.point_of_row] for number in numbers]
 
-    def _connect(self, n_clusters: int, min_mass: float) -> tuple[IntArray, float]:
-        """Return the connected cluster of each row, and the smallest part that fits best: the
-        lowest of equal ones.
+    def _connect(self, numbers: Sequence[int], min_mass: float) -> list[tuple[IntArray, float]]:
+        """Return, for each number of clusters, the connected cluster of each row, and the smallest
+        part that fits best: the lowest of equal ones.
         """
-        of_points = [self.cutter.cut(n_clusters, part, min_mass) for part in SMALLEST_PARTS]
-        divisions = [labels[self.graph.point_of_row] for labels in of_points]
-        if all(np.array_equal(labels, divisions[0]) for labels in divisions[1:]):
-            return divisions[0], SMALLEST_PARTS[0]
-        best = int(self.measure(divisions).score.argmax())
-        return divisions[best], SMALLEST_PARTS[best]
+        shares = MERGE.smallest_parts
+        cuts = [
+            [self.cutter.cut(number, share, min_mass)[self.graph.point_of_row] for share in shares]
+            for number in numbers
+        ]
+        best = [0] * len(numbers)
+        # usually, all shares cut the same edges
+        unsure = [place for place, divisions in enumerate(cuts) if _differ(divisions)]
+        if unsure:
+            found = self.measure([labels for place in unsure for labels in cuts[place]])
+            of_numbers = found.score.reshape(-1, len(shares)).argmax(axis=1)
+            for place, share in zip(unsure, of_numbers.tolist(), strict=True):
+                best[place] = share
+        return [
+            (divisions[share], shares[share]) for divisions, share in zip(cuts, best, strict=True)
+        ]
 
     def link(
         self, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0
@@ -191,7 +195,7 @@ class SampledRows:
         of_points = self.along_graph
         if merge == "connected":
             min_mass = min_share * float(self.mass.sum())
-            _, smallest_part = self._connect(n_clusters, min_mass)
+            [(_, smallest_part)] = self._connect([n_clusters], min_mass)
             of_points = self.cutter.link(n_clusters, n_groups, smallest_part, min_mass)
         point = self.graph.point_of_row
         first = self.graph.first_row
@@ -215,7 +219,8 @@ class SampledRows:
         these.
         """
         n_rows = self.points.shape[0]
-        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, SILHOUETTE_ROWS)).astype(np.int64))
+        n_compared = min(n_rows, MERGE.silhouette_rows)
+        rows = np.unique(np.linspace(0, n_rows - 1, n_compared).astype(np.int64))
         distances = euclidean_distances(centre(self.points[rows]))
         if self._in_graph is self.points:
             return rows, distances, minimax_distances(distances)
@@ -225,39 +230,52 @@ class SampledRows:
         """Return the figures of several divisions, each with a label for each row, or -1."""
         of_points = np.stack([labels[self.graph.first_row] for labels in divisions])
         rows, _, along_tree = self._compared
-        mass = self.mass[rows]
-        few = [labels[rows] for labels in divisions]
         return Figures(
             cut=self.graph.cut_shares(of_points),
-            modularity=np.array([self.graph.modularity(labels) for labels in of_points]),
-            connection=np.array(
-                [_silhouette_of_clusters(along_tree, labels, mass) for labels in few]
+            modularity=self.graph.modularities(of_points),
+            connection=mean_silhouettes(
+                along_tree, [labels[rows] for labels in divisions], self.mass[rows]
             ),
         )
 
-    def silhouette(self, labels: IntArray) -> float:
-        """Return the mean silhouette of a division."""
+    def silhouettes(self, divisions: Sequence[IntArray]) -> FloatArray:
+        """Return the mean silhouette of each of several divisions."""
         rows, distances, _ = self._compared
-        return _silhouette_of_clusters(distances, labels[rows], self.mass[rows])
+        return mean_silhouettes(distances, [labels[rows] for labels in divisions], self.mass[rows])
 
     def compare(self, divisions: Sequence[IntArray]) -> ComparedMerges:
         """Compare divisions into the same number of clusters, in the order of ``MERGES``."""
-        figures = self.measure(divisions)
-        agreement = [
-            np.mean(
-                [
-                    weighted_ari(labels, other, self.mass)
-                    for other in divisions
-                    if other is not labels
-                ]
-                or [0.0]
-            )
-            for labels in divisions
-        ]
-        scores = figures.score + RULE.agreement * np.array(agreement)
-        # with fewer clusters, less is cut
-        n_clusters = np.array([labels.max() for labels in divisions])
-        return ComparedMerges(figures, np.where(n_clusters == n_clusters.max(), scores, -np.inf))
+        [compared] = self.compare_each([divisions])
+        return compared
+
+    def compare_each(self, of_numbers: Sequence[Sequence[IntArray]]) -> list[ComparedMerges]:
+        """Compare divisions into each of several numbers of clusters."""
+        figures = self.measure([labels for divisions in of_numbers for labels in divisions])
+        compared = []
+        start = 0
+        for divisions in of_numbers:
+            found = figures[start : start + len(divisions)]
+            scores = found.score + MERGE.agreement * self._agreements(divisions)
+            # with fewer clusters, less is cut
+            n_clusters = np.array([labels.max() for labels in divisions])
+            scores = np.where(n_clusters == n_clusters.max(), scores, -np.inf)
+            compared.append(ComparedMerges(found, scores))
+            start += len(divisions)
+        return compared
+
+    def _agreements(self, divisions: Sequence[IntArray]) -> FloatArray:
+        """Return the mean adjusted Rand index of each division with the others."""
+        n_divisions = len(divisions)
+        found = np.zeros((n_divisions, n_divisions))
+        for one, two in permutations(range(n_divisions), 2):
+            found[one, two] = weighted_ari(divisions[one], divisions[two], self.mass)
+        mean: FloatArray = found.sum(axis=1) / max(n_divisions - 1, 1)
+        return mean
+
+
+def _differ(divisions: Sequence[IntArray]) -> bool:
+    """Return whether not all divisions have the same labels."""
+    return any(not np.array_equal(labels, divisions[0]) for labels in divisions[1:])
 
 
 def without_two_values(points: Any) -> Any:
@@ -293,22 +311,12 @@ def minimax_distances(distances: FloatArray) -> FloatArray:
     n_rows = len(distances)
     if n_rows < 2:
         return distances
-    nth = min(CORE_NEIGHBOUR, n_rows - 1)
+    nth = min(GRAPH.core_neighbour, n_rows - 1)
     radius = np.partition(distances, nth, axis=1)[:, nth]
     reach = np.maximum(distances, np.maximum(radius[:, None], radius))
     np.fill_diagonal(reach, 0)
     longest: FloatArray = squareform(cophenet(linkage(squareform(reach, checks=False), "single")))
     return longest
-
-
-def _silhouette_of_clusters(distances: FloatArray, labels: IntArray, mass: FloatArray) -> float:
-    """Return the mean silhouette of rows that are in a cluster; 0 if there is only one."""
-    some = np.flatnonzero(labels >= 0)
-    if len(np.unique(labels[some])) < 2:
-        return 0.0
-    if len(some) == len(labels):
-        return mean_silhouette(distances, labels, mass)
-    return mean_silhouette(distances[np.ix_(some, some)], labels[some], mass[some])
 
 
 def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = None) -> float:
@@ -324,7 +332,9 @@ def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = No
     mass = mass[is_in]
     if len(labels) == 0:
         return 0.0
-    _, pair = np.unique(labels * (int(other.max()) + 1) + other, return_inverse=True)
+    pair = labels * (int(other.max()) + 1) + other
+    if pair.max() > 4 * len(pair):  # a table of all pairs of clusters would be large
+        pair = np.unique(pair, return_inverse=True)[1]
     of_itself = float(mass @ mass)  # a row with itself is no pair
     sums = (
         np.bincount(codes, weights=mass) for codes in (pair, labels, other, np.zeros_like(labels))
@@ -393,7 +403,7 @@ class LargeParts:
             np.append(large[-1] > 0, (np.sum(below > 0, axis=1) - (above > 0))[::-1])
         )
         kept = np.cumsum(np.append(large[-1], (below.sum(axis=1) - above)[::-1]))
-        too_few = np.flatnonzero(kept < (1 - ASIDE_SHARE) * nodes[-1])
+        too_few = np.flatnonzero(kept < (1 - NUMBER.aside) * nodes[-1])
         return n_large[: too_few[0]] if len(too_few) else n_large
 
     def count(self, n_clusters: int) -> int:

@@ -10,6 +10,8 @@ of clusters.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
@@ -18,9 +20,7 @@ from cohirf.beyond.merge_tree import as_linkage
 from cohirf.beyond.neighbour_graph import SpanningTree
 from cohirf.rows.grouping import FloatArray, IntArray
 
-# Shares, of the mass that clusters of equal size have, that a part needs: from quite uneven to
-# rather even clusters.
-SMALLEST_PARTS = (0.25, 0.4, 0.6)
+EDGES_AT_ONCE = 128  # whose sides are looked at together, from the longest edge on
 
 
 class TreeCutter:
@@ -110,6 +110,14 @@ class TreeCutter:
         heights = np.maximum.accumulate(self.tree.lengths[edges])
         return as_linkage(np.array(merges, dtype=np.int64).reshape(-1, 2), heights, len(self.mass))
 
+    @cached_property
+    def _longest_first(self) -> tuple[IntArray, IntArray]:
+        """Places by the length of the edge above them, and where the edges as long as each end."""
+        order = np.argsort(-self.length, kind="stable")
+        order = order[self.length[order] > 0]
+        lengths = -self.length[order]
+        return order, np.searchsorted(lengths, lengths, side="right")
+
     def _cut(
         self, n_clusters: int, n_groups: int, smallest_part: float, min_mass: float
     ) -> tuple[IntArray, list[int]]:
@@ -118,23 +126,37 @@ class TreeCutter:
         What a part needs is halved as soon as no edge has as much on both sides.
         """
         parts = _Parts(self, max(n_groups, 1))
-        waiting = np.argsort(-self.length, kind="stable")  # places, with the longest edge first
-        waiting = waiting[self.length[waiting] > 0]
+        places, _ = self._longest_first
         needed = max(smallest_part * float(self.mass.sum()) / n_clusters, min_mass)
-        while len(waiting) and not parts.are_enough:
-            smaller = parts.smaller_sides(waiting)
-            needed = min(needed, float(smaller.max()))
-            candidates = waiting[smaller >= needed]  # parts only get smaller: others never will be
-            while len(candidates) and not parts.are_enough:
-                is_longest = self.length[candidates] == self.length[candidates[0]]
-                tied = candidates[is_longest]
-                place = int(tied[parts.smaller_sides(tied).argmax()])
-                parts.cut_above(place)
-                candidates = candidates[candidates != place]
-                candidates = candidates[parts.smaller_sides(candidates) >= needed]
-            waiting = waiting[~parts.is_cut[waiting]]
+        while len(places) and not parts.are_enough:
+            most = float(parts.smaller_sides(places).max())
+            if most <= 0:
+                break  # all edges are cut
+            needed = min(needed, most)
+            self._cut_longest(parts, needed)
             needed /= 2
         return parts.of_place, [int(self.edge[place]) for place in parts.cuts]
+
+    def _cut_longest(self, parts: _Parts, needed: float) -> None:
+        """Cut edges that have as much as needed on both sides, the longest first.
+
+        Parts only get smaller, so an edge that has less need not be looked at again. Of equally
+        long edges, that with the larger smaller side goes first.
+        """
+        places, ends = self._longest_first
+        at = 0
+        while at < len(places) and not parts.are_enough:
+            is_enough = parts.smaller_sides(places[at : at + EDGES_AT_ONCE]) >= needed
+            if not is_enough.any():
+                at += EDGES_AT_ONCE
+                continue
+            at += int(is_enough.argmax())
+            tied = places[at : ends[at]]
+            if len(tied) == 1:
+                parts.cut_above(int(tied[0]))
+                at += 1
+            else:
+                parts.cut_above(int(tied[parts.smaller_sides(tied).argmax()]))
 
 
 class _Parts:
@@ -148,7 +170,7 @@ class _Parts:
         self._mass = np.zeros(most)
         self._mass[0] = cutter.mass.sum()
         self.of_place: IntArray = np.zeros(n_places, dtype=np.int64)
-        self.is_cut = np.zeros(n_places, dtype=bool)
+        self._top: list[int] = [0]  # the first place of each part
         self.cuts: list[int] = []  # places, below whose upper edge a part begins
 
     @property
@@ -164,13 +186,13 @@ class _Parts:
 
     def cut_above(self, place: int) -> None:
         """Make the places below an edge, as far as they are in its part, a part of their own."""
-        former = self.of_place[place]
-        self.is_cut[place] = True
+        former = int(self.of_place[place])
         self.cuts.append(place)
         mass = self._mass_below[place]
         self._mass[former] -= mass
         self._mass[len(self.cuts)] = mass
-        before = slice(0, place)
+        self._top.append(place)
+        before = slice(self._top[former], place)  # the points above it in its part
         is_above = (self._cutter.end[before] > place) & (self.of_place[before] == former)
         self._mass_below[before][is_above] -= mass
         below = self.of_place[place : self._cutter.end[place]]

@@ -36,6 +36,7 @@ Link = Callable[[Any, FloatArray, int], FloatArray]
 CENTRAL_TIE = 1e-9  # of distances to a mean, relative to the largest
 WARD_ROUNDING = 1e-9  # relative: differences between means have lost digits
 MAX_MOVES = 20
+GOLDEN = 0.6180339887498949  # whose multiples, less their whole part, are evenly spread
 # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
 MAX_LINKED = 2000
 
@@ -206,7 +207,9 @@ def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
     n_groups = len(mass)
     if n_groups <= max_linked:
         return as_linkage(*_link_all(means, mass), n_groups)
-    order = np.argsort(-mass, kind="stable")
+    # of equal masses, groups that are spread over all: neighbouring ones may be of one cluster
+    spread = np.arange(n_groups) * GOLDEN % 1
+    order = np.lexsort((spread, -mass))
     heavy = np.sort(order[:max_linked])
     light = np.sort(order[max_linked:])
     joined, heights = _join_nearest(means, mass, heavy, light)

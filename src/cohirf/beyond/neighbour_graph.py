@@ -26,35 +26,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.base_method import find_distinct_rows
+from cohirf.beyond.policy import GRAPH
 from cohirf.rows.grouping import FloatArray, IntArray
 
-N_NEIGHBOURS = 10
-CORE_NEIGHBOUR = 3  # its distance is the radius of a point: the inverse of the density around it
-BRIDGE_WEIGHT = 0.1  # of an edge that joins two parts, if it is as short as the edges around it
-WEAKEST_BRIDGE = 1e-3  # lowest ratio of the distances around a bridge to its length
-SEARCHED_IN_PART = 500  # points from which the shortest connection of a part is sought
-# of more parts, the shortest connection to one of this number is sought
-MANY_PARTS = 50
-NEAR_PARTS = 10
-MOST_AT_ONCE = (
-    200_000  # pairs of a row and its neighbour, in all divisions that are looked at together
-)
+MOST_AT_ONCE = 200_000  # neighbours of rows, of all divisions that are looked at together
+MANY_VALUES = 10_000_000  # differences of values, from which on distances are taken from products
 SHORTER = 1e-6  # weight of plain distances in the tree: they decide where radii are equal
-DENSE_FEATURES = 4  # up to this many features, neighbours are found by a tree, in little time
-# of a graph: about a tenth of a second
-ROWS_OF_FEW_FEATURES = 20_000
-ROWS_OF_MANY_FEATURES = 2_500
 
 
 def count_graph_rows(n_features: int) -> int:
     """Return how many rows a graph may have, so that their neighbours are found in little time."""
-    if n_features <= DENSE_FEATURES:
-        return ROWS_OF_FEW_FEATURES
-    return ROWS_OF_MANY_FEATURES
+    if n_features <= GRAPH.few_features:
+        return GRAPH.rows_of_few_features
+    return GRAPH.rows_of_many_features
 
 
 @dataclass(frozen=True)
@@ -131,7 +120,7 @@ class NeighbourGraph:
         """Distance of each point to its third neighbour, or to the last one if there are fewer."""
         if self.distances.shape[1] == 0:
             return np.zeros(self.n_points)
-        last = min(CORE_NEIGHBOUR, self.distances.shape[1]) - 1
+        last = min(GRAPH.core_neighbour, self.distances.shape[1]) - 1
         radius: FloatArray = self.distances[:, last]
         return radius
 
@@ -173,15 +162,14 @@ class NeighbourGraph:
                 if small == largest:
                     continue
                 inside = np.flatnonzero(part == small)
-                inside = inside[:: -(-len(inside) // SEARCHED_IN_PART)]
+                inside = inside[:: -(-len(inside) // GRAPH.searched)]
                 outside = np.flatnonzero(part != small if near is None else near[small][part])
-                nearest, distance = pairwise_distances_argmin_min(
+                one_end, other_end, length = _find_shortest(
                     self.points[inside], self.points[outside]
                 )
-                best = int(distance.argmin())
-                found_one.append(int(inside[best]))
-                found_two.append(int(outside[nearest[best]]))
-                lengths.append(float(distance[best]))
+                found_one.append(int(inside[one_end]))
+                found_two.append(int(outside[other_end]))
+                lengths.append(length)
 
     def _find_near_parts(self, part: IntArray, n_parts: int) -> NDArray[np.bool_] | None:
         """Return, for each of many parts, to which others its shortest connection is sought.
@@ -191,12 +179,14 @@ class NeighbourGraph:
         These are the parts with the nearest means, so that the time does not grow with the product
         of parts and points.
         """
-        if n_parts <= MANY_PARTS or sparse.issparse(self.points):
+        if n_parts <= GRAPH.near_parts or sparse.issparse(self.points):
             return None
         sizes = np.bincount(part)
         columns = [np.bincount(part, weights=column) / sizes for column in self.points.T]
         nearest = (
-            NearestNeighbors(n_neighbors=NEAR_PARTS).fit(np.column_stack(columns)).kneighbors()[1]
+            NearestNeighbors(n_neighbors=GRAPH.near_parts)
+            .fit(np.column_stack(columns))
+            .kneighbors()[1]
         )
         is_near = np.zeros((n_parts, n_parts), dtype=bool)
         is_near[np.arange(n_parts)[:, None], nearest] = True
@@ -218,8 +208,8 @@ class NeighbourGraph:
         from_one, to_two, lengths = self.bridges
         around = np.maximum(self.distances[from_one, -1], self.distances[to_two, -1])
         ratio = np.divide(around, lengths, out=np.ones(len(lengths)), where=lengths > around)
-        ratio = np.maximum(ratio, WEAKEST_BRIDGE)  # an edge of weight 0 is none
-        of_bridges = 2 * BRIDGE_WEIGHT * ratio**2
+        # an edge of weight 0 is none
+        of_bridges = np.maximum(2 * GRAPH.bridge * ratio**2, np.finfo(np.float32).tiny)
         ends = np.concatenate([one, from_one]), np.concatenate([two, to_two])
         shape = (self.n_points, self.n_points)
         directed = sparse.coo_array(
@@ -228,8 +218,14 @@ class NeighbourGraph:
         return sparse.csr_array((directed + directed.T) / 2)
 
     @cached_property
-    def _edges(self) -> sparse.coo_array:
-        return self.affinity.tocoo()
+    def _edges(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """Ends and weights of the edges, as shares of the sum of all, and the sum at each point."""
+        edges = self.affinity.tocoo()
+        weights = edges.data / (edges.data.sum() or 1.0)
+        degrees = np.bincount(edges.row, weights=weights, minlength=self.n_points)
+        one: IntArray = edges.row
+        two: IntArray = edges.col
+        return one, two, weights, degrees.astype(np.float64)
 
     @cached_property
     def tree(self) -> SpanningTree:
@@ -274,19 +270,19 @@ class NeighbourGraph:
         parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
         return np.concatenate([normalised_cuts(part, self.neighbours, self.mass) for part in parts])
 
-    def modularity(self, labels: IntArray) -> float:
-        """Return the modularity of a division of the points.
+    def modularities(self, divisions: IntArray) -> FloatArray:
+        """Return the modularity of each division of the points.
 
         Those with the label -1 are in no cluster.
         """
-        edges = self._edges
-        total = float(edges.data.sum())
-        if total == 0:
-            return 0.0
-        is_inside = (labels[edges.row] == labels[edges.col]) & (labels[edges.row] >= 0)
-        degrees = np.bincount(edges.row, weights=edges.data, minlength=self.n_points)
-        volumes = np.bincount(labels + 1, weights=degrees)[1:] / total
-        return float(edges.data[is_inside].sum() / total - volumes @ volumes)
+        one, two, weights, degrees = self._edges
+        found = np.empty(len(divisions))
+        for place, labels in enumerate(divisions):
+            of_one = labels[one]
+            is_inside = (of_one == labels[two]) & (of_one >= 0)
+            volumes = np.bincount(labels + 1, weights=degrees)[1:]
+            found[place] = weights[is_inside].sum() - volumes @ volumes
+        return found
 
 
 def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
@@ -307,10 +303,22 @@ def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
     return centred[first[order]], number[place]
 
 
+def _find_shortest(inside: Any, outside: Any) -> tuple[int, int, float]:
+    """Return which point of either set is nearest to the other set, and their distance."""
+    n_values = inside.shape[0] * outside.shape[0] * inside.shape[1]
+    if sparse.issparse(inside) or n_values > MANY_VALUES:
+        nearest, distance = pairwise_distances_argmin_min(inside, outside)
+        best = int(distance.argmin())
+        return best, int(nearest[best]), float(distance[best])
+    distances = cdist(inside, outside)  # without the checks that take longer than few points
+    best, other = np.unravel_index(distances.argmin(), distances.shape)
+    return int(best), int(other), float(distances[best, other])
+
+
 def _find_neighbours(points: Any) -> tuple[IntArray, FloatArray]:
     """Return the nearest other points of each point, and their distances."""
     n_points = points.shape[0]
-    n_neighbours = min(N_NEIGHBOURS, n_points - 1)
+    n_neighbours = min(GRAPH.neighbours, n_points - 1)
     if n_neighbours < 1:
         return np.empty((n_points, 0), dtype=np.int64), np.empty((n_points, 0))
     distances, neighbours = NearestNeighbors(n_neighbors=n_neighbours).fit(points).kneighbors()

@@ -17,7 +17,6 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.beyond.choose_merge import SampledRows
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights, FirstLevel
@@ -49,7 +48,7 @@ class EndOfLevels:
     first_level: FirstLevel
     last: LastLevel  # the groups that the last level has left
     chosen: Choice | None = None  # the choice of the number of clusters, if it was made before
-    all_rows: SampledRows | None = None  # with their graph, if the number was chosen on them
+    chosen_on: SampleOfFit | None = None  # the rows of that choice, whose graph is used again
 
     @property
     def method(self) -> BaseMethod:
@@ -229,8 +228,8 @@ class EndOfLevels:
             n_rows,
             self._generator(Draw.CHOICE, n_rows),
         )
-        if self.all_rows is not None and len(sample.rows) == self.n_rows:
-            sample = replace(sample, known=self.all_rows)
+        if self.chosen_on is not None and sample.has_rows_of(self.chosen_on):
+            sample = replace(sample, known=self.chosen_on.compared)
         is_noise = self.last.is_noise
         if is_noise.any():
             return sample.at(np.flatnonzero(~is_noise[sample.leaves]))

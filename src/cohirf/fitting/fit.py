@@ -25,7 +25,7 @@ from cohirf.algorithm.levels import (
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.algorithm.runs import PAPER, Steps
 from cohirf.beyond.batch_steps import WithCompanions
-from cohirf.beyond.choose_merge import SampledRows, explain_vanishing
+from cohirf.beyond.choose_merge import explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
 from cohirf.beyond.fuse_batches import fuse_leaves
 from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches
@@ -40,7 +40,7 @@ from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.end_of_levels import EndOfLevels
 from cohirf.fitting.ending import Ending, LastLevel, end_update
 from cohirf.fitting.locality import LocalPlan, LocalRows, refuse_pipeline
-from cohirf.fitting.merging import choose_first
+from cohirf.fitting.merging import SampleOfFit, choose_first
 from cohirf.fitting.results import RunLevels, collect_results
 from cohirf.fitting.settings import Settings, Settled
 from cohirf.problems import find_problem
@@ -77,9 +77,9 @@ def fit_data(
                 settled, journal = open_or_measure(settings, data, weights, settled.entropy, stack)
         stack.enter_context(one_thread())
         choice = None
-        all_rows = None
+        chosen_on = None
         if former is None and settings.family.chooses_first:
-            choice, all_rows = choose_first(settings, data, weights, settled.entropy)
+            choice, chosen_on = choose_first(settings, data, weights, settled.entropy)
             settings = settings.aiming_at(choice.n_clusters)
         weighted = weights is not None or settings.sum_mass
         contraction = make_contraction(settings, data, settled, weighted=weighted)
@@ -90,7 +90,7 @@ def fit_data(
             n_rows = data.rows.n_rows
         else:
             n_rows = len(weights.positive)
-        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal, all_rows)
+        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal, chosen_on)
         fit.warn_if_no_two_rows_can_fuse()
         plan = fit.plan_local()
         setup = fit.set_up(plan, fit.borders(former))
@@ -132,7 +132,7 @@ class Fit:
     # the choice of the number of clusters, if it was made before the levels
     choice: Choice | None = None
     journal: Any = None  # where the checkpoint records runs
-    all_rows: SampledRows | None = None  # with their graph, if the number was chosen on them
+    chosen_on: SampleOfFit | None = None  # the rows of that choice, whose graph is used again
     warned: list[str] = field(default_factory=list)  # warnings about this fit
 
     def plan_local(self) -> LocalPlan | None:
@@ -268,7 +268,7 @@ class Fit:
             first_level,
             last,
             self.choice,
-            self.all_rows,
+            self.chosen_on,
         )
         ending = settings.family.end(levels)
         self._warn_of_ending(ending, levels)

@@ -34,7 +34,6 @@ from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.choose_merge import (
-    FEWEST_PER_CLUSTER,
     MERGES,
     SampledRows,
     centre,
@@ -52,7 +51,8 @@ from cohirf.beyond.merge_tree import (
     raise_merges,
 )
 from cohirf.beyond.neighbour_graph import count_graph_rows
-from cohirf.choice import CHOICE_ROWS, N_SAMPLES, Choice, choose_number, count_crumbs
+from cohirf.beyond.policy import MERGE
+from cohirf.choice import Choice, choose_number, count_crumbs
 from cohirf.data import Data
 from cohirf.data.first_level import Counts, DataWeights, FirstLevel
 from cohirf.fitting.quick_k_means import ITERATIONS, move_centres
@@ -304,9 +304,6 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
     return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])
 
 
-CLEARLY = (
-    0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
-)
 # rows by which the centres of clusters are moved
 FEWEST_MOVED = 10_000
 MOVED_PER_CLUSTER = 200
@@ -314,7 +311,6 @@ FEWEST_HELD_ASIDE = 500  # rows that are enough as a sample of rows that are rea
 SAME_WEIGHT = (
     1e-9  # relative difference of weights of rows, which are rounded where many were added up
 )
-FEWEST_AROUND = 5  # with fewer rows for each cluster, centres are not moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,6 +367,10 @@ class SampleOfFit:
         """Return some of the rows."""
         return SampleOfFit(self.rows[some], self.values[some], self.leaves[some], self.mass[some])
 
+    def has_rows_of(self, other: SampleOfFit) -> bool:
+        """Return whether both samples have the same rows with the same masses."""
+        return np.array_equal(self.rows, other.rows) and np.array_equal(self.mass, other.mass)
+
     @cached_property
     def compared(self) -> SampledRows:
         """The rows with their neighbour graph, which several divisions are compared by."""
@@ -379,33 +379,20 @@ class SampleOfFit:
 
 def choose_first(
     settings: Settings, data: Data, weights: DataWeights | None, entropy: Entropy
-) -> tuple[Choice, SampledRows | None]:
+) -> tuple[Choice, SampleOfFit]:
     """Choose the number of clusters before the levels, so that they are those of a fit with this
     number.
 
-    Also return the rows with their graph, if the number was chosen on all of them.
+    Also return the rows that it was chosen on, whose graph tells which merge fits.
     """
     population = Population(data.rows, weights)
-
-    def draw(number: int) -> SampledRows:
-        rows, mass = population.draw_by_weight(
-            CHOICE_ROWS, generator_at(entropy, Draw.CHOICE, CHOICE_ROWS, number)
-        )
-        values = fill_missing(to_host(data.rows.take(rows)), data.column_means)
-        return SampledRows(centre(values), mass)
-
+    n_rows = min(count_graph_rows(data.n_features), population.n_rows)
+    rows, mass = population.draw_by_weight(n_rows, generator_at(entropy, Draw.CHOICE, n_rows))
+    values = fill_missing(to_host(data.rows.take(rows)), data.column_means)
+    sample = SampleOfFit(rows, values, rows[:0], mass)
     min_share = find_min_share(settings, population)
-    samples = [draw(number) for number in range(count_samples(population.n_rows))]
-    choice = choose_number(samples, generator_at(entropy, Draw.CHOICE), min_share)
-    has_all = weights is None and population.n_rows <= CHOICE_ROWS
-    return choice, samples[0] if has_all else None
-
-
-def count_samples(n_rows: int) -> int:
-    """Return on how many samples the number of clusters is chosen: one is enough if it has all
-    rows.
-    """
-    return 1 if n_rows <= CHOICE_ROWS else N_SAMPLES
+    rng = generator_at(entropy, Draw.CHOICE)
+    return choose_number(sample.compared, rng, min_share), sample
 
 
 def find_min_share(settings: Settings, population: Population) -> float:
@@ -467,10 +454,7 @@ class Chooser:
         """Return the number of clusters, or choose it."""
         if self.n_clusters is not None:
             return Choice(self.n_clusters)
-        n_samples = count_samples(len(self.draw(CHOICE_ROWS + 1).rows))
-        # another sample for each size; one with all rows is that whose merges are compared
-        samples = [self.draw(CHOICE_ROWS + number).compared for number in range(n_samples)]
-        return choose_number(samples, self.rng, self.min_share)
+        return choose_number(self.sample.compared, self.rng, self.min_share)
 
     def refine(self, division: Division, n_clusters: int, min_share: float = 0.0) -> Division:
         """Return the division, or the one by centres that follow from it if that cuts fewer
@@ -480,7 +464,7 @@ class Chooser:
             return division
         sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
         # of rows that were read once, few may be known
-        if len(sample.rows) < FEWEST_AROUND * n_clusters:
+        if len(sample.rows) < MERGE.rows_per_cluster * n_clusters:
             return division
         refined = divide_by_centres(division, sample, n_clusters, self.device)
         if refined is None:
@@ -492,7 +476,7 @@ class Chooser:
             for each in (division, refined)
         ]
         cuts = some.graph.cut_shares(np.stack(labels))
-        return division if cuts[0] < CLEARLY * cuts[1] else refined
+        return division if cuts[0] < MERGE.cells * cuts[1] else refined
 
     @property
     def sample(self) -> SampleOfFit:
@@ -537,4 +521,4 @@ class Chooser:
 
     @staticmethod
     def _are_few(sample: SampleOfFit, n_clusters: int) -> bool:
-        return len(sample.rows) < FEWEST_PER_CLUSTER * n_clusters
+        return len(sample.rows) < MERGE.rows_per_cluster * n_clusters

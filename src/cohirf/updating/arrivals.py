@@ -29,7 +29,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.beyond.choose_merge import centre
 from cohirf.beyond.merge_tree import Groups
-from cohirf.beyond.neighbour_graph import N_NEIGHBOURS
+from cohirf.beyond.policy import GRAPH
 from cohirf.data import Data
 from cohirf.landmarks import Cells, choose_evenly
 from cohirf.rows.grouping import IntArray, Mass, row_blocks
@@ -41,7 +41,7 @@ MOST_CUT = 0.1  # share of the neighbours of a row in a new cluster that may be 
 # share of the known rows that are nearer to each other than rows of a new cluster are to them
 USUAL = 0.95
 # rows of a new cluster, so that all neighbours of a row can be in it
-FEWEST_BORN = N_NEIGHBOURS + 1
+FEWEST_BORN = GRAPH.neighbours + 1
 MOST_KNOWN = 5_000  # known rows that new ones are compared with
 # of the largest value: known rows that are as near as new ones count as nearer, also after rounding
 KNOWN_TIE = 1e-7
@@ -159,7 +159,7 @@ def _nearest_points(points: Any, of: Any) -> tuple[NDArray[np.float64], IntArray
 
     Or of each point, without itself.
     """
-    distances, numbers = NearestNeighbors(n_neighbors=N_NEIGHBOURS).fit(points).kneighbors(of)
+    distances, numbers = NearestNeighbors(n_neighbors=GRAPH.neighbours).fit(points).kneighbors(of)
     return distances, numbers
 
 
@@ -169,7 +169,7 @@ def _join_neighbours(
     """Return the nearest neighbours of each new row: the numbers of new ones, or -1 for known
     ones.
     """
-    order = np.argsort(np.hstack([to_known, to_new]), axis=1, kind="stable")[:, :N_NEIGHBOURS]
+    order = np.argsort(np.hstack([to_known, to_new]), axis=1, kind="stable")[:, : GRAPH.neighbours]
     return np.take_along_axis(np.hstack([np.full_like(numbers, -1), numbers]), order, axis=1)
 
 
@@ -181,7 +181,7 @@ def _stay_together(neighbours: IntArray) -> IntArray:
     inside = np.append(np.ones(len(neighbours), dtype=bool), False)
     while True:
         n_inside = np.count_nonzero(inside[neighbours], axis=1)
-        leaves = np.flatnonzero(inside[:-1] & (n_inside < (1 - MOST_CUT) * N_NEIGHBOURS))
+        leaves = np.flatnonzero(inside[:-1] & (n_inside < (1 - MOST_CUT) * GRAPH.neighbours))
         if len(leaves) == 0:
             return np.flatnonzero(inside)
         inside[leaves] = False

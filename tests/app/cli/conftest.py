@@ -12,6 +12,7 @@ import typer
 from sklearn.datasets import load_iris
 
 from cohirf.app.cli import main
+from cohirf.beyond.policy import NumberPolicy
 
 # The program makes its commands from their functions when it starts, which takes longer than many a
 # test.
@@ -66,7 +67,7 @@ def cohirf(capsys, monkeypatch):
     few.
     """
     monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)
-    monkeypatch.setattr("cohirf.choice.FIRST_NUMBERS", 8)
+    monkeypatch.setattr("cohirf.choice.NUMBER", NumberPolicy(first_numbers=8, splits=1))
 
     def run(*arguments):
         capsys.readouterr()

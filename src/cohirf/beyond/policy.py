@@ -1,0 +1,74 @@
+"""The thresholds by which clusters are merged, compared and counted (not part of the paper).
+
+Each has a unit, and the table that it was chosen on: files of ``docs/results``, and their
+benchmarks in ``benchmarks/quality``. Those of cost have no effect on small data; they keep the time
+of a graph near a tenth of a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GraphPolicy:
+    """The neighbour graph of some rows. Table: ``rules.csv``, of ``rules.py``."""
+
+    neighbours: int = 10  # nearest other points of each point
+    core_neighbour: int = 3  # its distance is the radius of a point, for mutual reachability
+    # weight of an edge that joins two parts, if it is as short as the edges around it; that of the
+    # nearest neighbour is 1
+    bridge: float = 0.1
+    # cost
+    few_features: int = 4  # up to so many, neighbours are found by a tree
+    rows_of_few_features: int = 20_000  # rows of a graph
+    rows_of_many_features: int = 2000  # as many as are linked, see MAX_LINKED
+    searched: int = 500  # points of a part from which its shortest connection is sought
+    near_parts: int = 50  # parts among which that of each part is sought
+
+
+@dataclass(frozen=True)
+class MergePolicy:
+    """Which merge fits a number of clusters. Table: ``rules.csv``, of ``rules.py``."""
+
+    # weights of figures, compared with that of the cut
+    modularity: float = 0.5
+    agreement: float = 0.1
+    connection: float = 0.3
+    lead: float = 0.01  # of another merge over compact clusters, which are the simplest
+    # shares, of the mass that clusters of equal size have, that a connected part needs: from quite
+    # uneven to rather even clusters
+    smallest_parts: tuple[float, ...] = (0.25, 0.4, 0.6)
+    rows_per_cluster: int = 5  # with fewer, their neighbours tell nothing
+    cells: float = 0.9  # cells are better than centres if they cut less than this share of theirs
+    # cost
+    silhouette_rows: int = 500  # whose distances are compared
+
+
+@dataclass(frozen=True)
+class NumberPolicy:
+    """How many clusters. Tables: ``rules_number.csv``, of ``rules.py``, and ``choice.csv``."""
+
+    graph: float = 0.5  # weight of modularity and cut, compared with that of the silhouette
+    # Strengths: the adjusted Rand index of halves, less half the cut. Below the first, any number
+    # is as good as two; a cloud of points has less than the second; halves agree from the third on.
+    by_chance: float = 0.1
+    weak: float = 0.5
+    clear: float = 0.85
+    # Halves have the same clusters if they differ in less than this part of one cluster: the
+    # strength is 1 less this part, divided by the number of clusters, or more.
+    same_part: float = 0.2
+    splits: int = 2  # into halves
+    rows_per_number: int = 8  # no more numbers than one for so many rows, and no choice among fewer
+    # up to so many rows, and one for so many, are not a cluster, however far from others they are
+    most_crumbs: int = 3
+    rows_per_crumb: int = 30
+    aside: float = 0.1  # share of the mass that may be in parts too small to be clusters
+    # cost
+    first_numbers: int = 20  # tried first; twice as many while the best is in the upper half
+    step: float = 0.05  # share by which larger numbers are apart, until those beside the best
+
+
+GRAPH = GraphPolicy()
+MERGE = MergePolicy()
+NUMBER = NumberPolicy()
