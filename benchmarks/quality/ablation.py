@@ -63,6 +63,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "graph": ({"merge": "graph"}, {}),
     "no agreement": ({}, {CHOOSE + "MERGE": MergePolicy(agreement=0.0)}),
     "no connection": ({}, {CHOOSE + "MERGE": MergePolicy(connection=0.0)}),
+    "no valley": ({}, {CHOOSE + "MERGE": MergePolicy(valley=0.0)}),
     "no modularity": ({}, {CHOOSE + "MERGE": MergePolicy(modularity=0.0)}),
     "5 neighbours": ({}, {GRAPH + "GRAPH": GraphPolicy(neighbours=5)}),
     "20 neighbours": ({}, {GRAPH + "GRAPH": GraphPolicy(neighbours=20)}),

@@ -50,12 +50,13 @@ N_ROWS = 900
 MOST_ROWS = 3000  # of a real set
 LARGEST = 20  # number of clusters that K-Means is tried with
 N_FOLDS = 5
-# Weights of modularity, agreement and connection, and the lead of compact clusters
+# Weights of modularity, agreement, connection and valley, and the lead of compact clusters
 GRID = list(
     product(
         (0.0, 0.25, 0.5, 1.0),
         (0.0, 0.1, 0.2, 0.3, 0.5),
         (0.0, 0.1, 0.2, 0.3, 0.5),
+        (0.0, 0.05, 0.1, 0.2),
         (0.0, 0.01, 0.02),
     )
 )
@@ -194,7 +195,7 @@ class Measured:
     """
 
     group: str
-    figures: np.ndarray  # of the last axis: cut, modularity, agreement and connection
+    figures: np.ndarray  # of the last axis: cut, modularity, agreement, connection and valley
     ari: np.ndarray
     k_means: float
     auto: tuple[bool, float]  # whether the number is right or nearly so, and the ARI
@@ -206,8 +207,8 @@ class Measured:
 
         Of several numbers, the best.
         """
-        modularity, agreement, connection, lead = weights
-        scores = self.figures @ np.array([-1.0, modularity, agreement, connection])
+        *of_figures, lead = weights
+        scores = self.figures @ np.array([-1.0, *of_figures])
         scores[:, 0] += lead
         return float(self.ari[np.arange(len(scores)), scores.argmax(axis=1)].max())
 
@@ -243,8 +244,12 @@ def measure(group: str, X: np.ndarray, references: list[np.ndarray]) -> Measured
                 np.mean([weighted_ari(labels, other) for other in divisions if other is not labels])
                 for labels in divisions
             ]
+            of_points = np.stack([labels[sample.graph.first_row] for labels in divisions])
+            valleys = sample.graph.valleys(of_points)
             figures.append(
-                np.column_stack([found.cut, found.modularity, agreement, found.connection])
+                np.column_stack(
+                    [found.cut, found.modularity, agreement, found.connection, valleys]
+                )
             )
             of_number = [y for y in references if count_classes(y) == k]
             scores.append([max(score(y[rows], labels) for y in of_number) for labels in divisions])
@@ -289,7 +294,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     sets = list(read_groups(arguments.first, arguments.sets))
     measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
     groups = list(dict.fromkeys(each.group for each in measured))
-    rule = (MERGE.modularity, MERGE.agreement, MERGE.connection, MERGE.lead)
+    rule = (MERGE.modularity, MERGE.agreement, MERGE.connection, MERGE.valley, MERGE.lead)
     given = {
         "K-Means, ten starts": [each.k_means for each in measured],
         **{

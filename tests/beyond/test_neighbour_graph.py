@@ -118,3 +118,14 @@ def test_rows_that_are_all_the_same_are_one_point_without_neighbours():
     graph = NeighbourGraph(np.ones((7, 2)))
     assert (graph.n_points, len(graph.tree.one)) == (1, 0)
     assert graph.modularities(np.zeros((1, 1), dtype=int)) == [0]
+
+
+def test_a_border_where_rows_are_thin_is_a_valley():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(300, 2)), rng.normal([5, 0], size=(300, 2))])
+    between = (X[:, 0] > 2.5).astype(int)
+    through = (X[:, 0] > 0).astype(int)  # the middle of one of the clouds
+    whole = np.zeros(600, dtype=int)
+    valleys = NeighbourGraph(X).valleys(np.stack([between, through, whole]))
+    assert valleys[0] > 0.75 > valleys[1]
+    assert valleys[2] == 1

@@ -8,6 +8,7 @@ division that fits
 - has clusters with gaps between them: in the spanning tree, the longest edge on the way to another
   row of the cluster is shorter than on the way to other clusters. The mean silhouette of these
   distances is its *connection*;
+- has its borders in a *valley*: where clusters touch, their rows are thinner than elsewhere;
 - is found in several ways: it agrees with the divisions by other merges. Where clusters overlap, a
   low cut comes from cutting thin outskirts off, and no two merges cut off the same.
 
@@ -244,9 +245,15 @@ class SampledRows:
         return mean_silhouettes(distances, [labels[rows] for labels in divisions], self.mass[rows])
 
     def compare(self, divisions: Sequence[IntArray]) -> ComparedMerges:
-        """Compare divisions into the same number of clusters, in the order of ``MERGES``."""
+        """Compare divisions into the same number of clusters, in the order of ``MERGES``.
+
+        Their valleys count, too. To compare numbers, they do not: with too many clusters, borders
+        run through thin rows, too.
+        """
         [compared] = self.compare_each([divisions])
-        return compared
+        of_points = np.stack([labels[self.graph.first_row] for labels in divisions])
+        valleys = self.graph.valleys(of_points)
+        return replace(compared, scores=compared.scores + MERGE.valley * valleys)
 
     def compare_each(self, of_numbers: Sequence[Sequence[IntArray]]) -> list[ComparedMerges]:
         """Compare divisions into each of several numbers of clusters."""

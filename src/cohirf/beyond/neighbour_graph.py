@@ -270,6 +270,42 @@ class NeighbourGraph:
         parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
         return np.concatenate([normalised_cuts(part, self.neighbours, self.mass) for part in parts])
 
+    def valleys(self, divisions: IntArray) -> FloatArray:
+        """Return, for each division of the points, whether its borders lie where points are thin.
+
+        It is the mean, over clusters, of the mean rank of the radii of points at the border among
+        those of all points of the cluster. 1 means the largest radii, and 0.5 that the border is as
+        dense as the cluster. If nothing is cut, it is 1.
+        """
+        found = np.ones(len(divisions))
+        leaving = leaving_shares(divisions, self.neighbours, self.mass)
+        for place, labels in enumerate(divisions):
+            weights = leaving[place] * self.mass
+            at_border = np.bincount(labels + 1, weights=weights)[1:]
+            ranks = np.bincount(labels + 1, weights=weights * self._rank_radii(labels))[1:]
+            has_border = at_border > 0
+            if has_border.any():
+                found[place] = (ranks[has_border] / at_border[has_border]).mean()
+        return found
+
+    def _rank_radii(self, labels: IntArray) -> FloatArray:
+        """Return the rank of the radius of each point among those with its label, from 0 to 1.
+
+        Radii are rounded, and equal ones have their mean rank: rounding does not decide.
+        """
+        radius = self.radius.astype(np.float32)
+        order = np.lexsort((radius, labels))
+        label = labels[order]
+        is_new = np.append(True, (np.diff(label) != 0) | (np.diff(radius[order]) != 0))
+        first = np.flatnonzero(is_new)
+        last = np.append(first[1:], len(order)) - 1
+        place = ((first + last) / 2)[np.cumsum(is_new) - 1]
+        sizes = np.bincount(labels + 1)
+        starts = np.cumsum(sizes) - sizes
+        ranks = np.empty(len(order))
+        ranks[order] = (place - starts[label + 1]) / np.maximum(sizes[label + 1] - 1, 1)
+        return ranks
+
     def modularities(self, divisions: IntArray) -> FloatArray:
         """Return the modularity of each division of the points.
 
@@ -335,10 +371,6 @@ def normalised_cuts(
     mean over clusters and not over rows: otherwise, to set a few rows apart would always be best.
     Rows with the label -1 are in no cluster.
 
-    In a cluster of fewer rows than there are neighbours, only as many of these count as it has
-    other rows, but two at least. So a small cluster that is far from the others cuts nothing, and a
-    single row is cut off.
-
     Parameters
     ----------
     divisions : array of int, shape (n_divisions, n_rows)
@@ -356,33 +388,54 @@ def normalised_cuts(
     >>> normalised_cuts(np.array([[0, 0, 1], [0, 0, 0]]), np.array([[1], [0], [1]]))
     array([0.5, 0. ])
     """
-    n_divisions = len(divisions)
-    n_names = int(divisions.max()) + 2
-    n_neighbours = neighbours.shape[1]
-    # with a number of its own in each division
-    cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]
     mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
+    shares_leaving = leaving_shares(divisions, neighbours, mass)
+    of_cluster = _add_up(divisions, mass)[:, 1:]  # not of the label -1
+    leaving = _add_up(divisions, mass * shares_leaving)[:, 1:]
+    division, name = np.nonzero(of_cluster)
+    shares = leaving[division, name] / of_cluster[division, name]
+    n_clusters = np.bincount(division, minlength=len(divisions))
+    total = np.bincount(division, shares, len(divisions))
+    return np.where(n_clusters > 0, total / np.maximum(n_clusters, 1), np.inf)
 
-    def add_up(values: FloatArray | float) -> FloatArray:
-        weights = np.broadcast_to(values, cluster.shape).ravel()
-        return np.bincount(cluster.ravel(), weights, n_divisions * n_names).astype(np.float64)
 
-    n_counted = np.clip(add_up(1.0) - 1, min(2, n_neighbours), n_neighbours)[cluster]
+def leaving_shares(divisions: IntArray, neighbours: IntArray, mass: FloatArray) -> FloatArray:
+    """Return, for each division, the share of the neighbours of each row in other clusters.
+
+    In a cluster of fewer rows than there are neighbours, only as many of these count as it has
+    other rows, but two at least. So a small cluster that is far from the others cuts nothing, and a
+    single row is cut off.
+
+    Parameters
+    ----------
+    divisions, neighbours, mass : array
+        As in :func:`normalised_cuts`.
+
+    Returns
+    -------
+    shares : array of float, shape (n_divisions, n_rows)
+        From 0 to 1.
+    """
+    n_neighbours = neighbours.shape[1]
+    n_others = np.take_along_axis(_add_up(divisions, 1.0), divisions + 1, axis=1) - 1
+    n_counted = np.clip(n_others, min(2, n_neighbours), n_neighbours)
     counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
-    is_leaving = cluster[:, neighbours] != cluster[..., None]
+    is_leaving = divisions[:, neighbours] != divisions[..., None]
     of_neighbours = counts_for.sum(axis=-1)
-    share_leaving = np.divide(
+    shares: FloatArray = np.divide(
         (counts_for * is_leaving).sum(axis=-1),
         of_neighbours,
         out=np.zeros_like(of_neighbours),
         where=of_neighbours > 0,
     )
-    of_all = (
-        add_up(values).reshape(n_divisions, n_names) for values in (mass, mass * share_leaving)
-    )
-    of_cluster, leaving = (values[:, 1:] for values in of_all)  # not of the label -1
-    division, name = np.nonzero(of_cluster)
-    shares = leaving[division, name] / of_cluster[division, name]
-    n_clusters = np.bincount(division, minlength=n_divisions)
-    total = np.bincount(division, shares, n_divisions)
-    return np.where(n_clusters > 0, total / np.maximum(n_clusters, 1), np.inf)
+    return shares
+
+
+def _add_up(divisions: IntArray, values: FloatArray | float) -> FloatArray:
+    """Return the sum of the values of the rows with each label, from -1, for each division."""
+    n_divisions = len(divisions)
+    n_names = int(divisions.max()) + 2
+    cluster = divisions + 1 + n_names * np.arange(n_divisions)[:, None]
+    weights = np.broadcast_to(values, cluster.shape).ravel()
+    sums = np.bincount(cluster.ravel(), weights, n_divisions * n_names)
+    return sums.astype(np.float64).reshape(n_divisions, n_names)
