@@ -247,9 +247,7 @@ def measure(group: str, X: np.ndarray, references: list[np.ndarray]) -> Measured
             of_points = np.stack([labels[sample.graph.first_row] for labels in divisions])
             valleys = sample.graph.valleys(of_points)
             figures.append(
-                np.column_stack(
-                    [found.cut, found.modularity, agreement, found.connection, valleys]
-                )
+                np.column_stack([found.cut, found.modularity, agreement, found.connection, valleys])
             )
             of_number = [y for y in references if count_classes(y) == k]
             scores.append([max(score(y[rows], labels) for y in of_number) for labels in divisions])
