@@ -89,10 +89,10 @@ def test_the_paper_keeps_the_clusters_of_the_last_level():
     "ignore:n_clusters=4 of KMeans is at least the number",
     "ignore:.*identical rows are not split",
 )
-@pytest.mark.parametrize("n_rows", [1, 2, 3])
-def test_fewer_distinct_rows_than_clusters_are_a_cluster_each(n_rows):
+@pytest.mark.parametrize(("n_rows", "found"), [(1, "1 group"), (2, "2 groups"), (3, "3 groups")])
+def test_fewer_distinct_rows_than_clusters_are_a_cluster_each(n_rows, found):
     X = np.repeat(np.arange(float(n_rows))[:, None], 4, axis=0)
-    message = rf"n_clusters=4 cannot be reached: KMeans found only {n_rows} groups, or the data has only that many"
+    message = f"n_clusters=4 cannot be reached: KMeans found only {found}, or the data has only"
     with pytest.warns(ConvergenceWarning, match=message):
         model = CoHiRF(n_clusters=4, random_state=0).fit(X)
     assert model.labels_.tolist() == np.repeat(np.arange(n_rows), 4).tolist()

@@ -293,7 +293,8 @@ class NeighbourGraph:
 
         Radii are rounded, and equal ones have their mean rank: rounding does not decide.
         """
-        radius = self.radius.astype(np.float32)
+        largest = float(self.radius.max(initial=0)) or 1.0
+        radius = (self.radius / largest).astype(np.float32)
         order = np.lexsort((radius, labels))
         label = labels[order]
         is_new = np.append(True, (np.diff(label) != 0) | (np.diff(radius[order]) != 0))

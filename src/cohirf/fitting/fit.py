@@ -50,6 +50,7 @@ from cohirf.scratch import ScratchStorage
 from cohirf.store.checkpoint import ResumableEngine
 from cohirf.summary.rows import storage_like
 from cohirf.summary.state import FittedState
+from cohirf.wording import count_of
 
 
 def fit_data(
@@ -312,12 +313,12 @@ class Fit:
         asked = f"n_clusters={n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (
-                f"{asked} {name} found only {n_found} groups, or the data has only that many "
-                "distinct rows. Lower n_clusters."
+                f"{asked} {name} found only {count_of(n_found, 'group')}, or the data has only "
+                "that many distinct rows. Lower n_clusters."
             )
         return (
-            f"{asked} {name} found {n_found} clusters, and clusters can only be merged. Lower "
-            "n_clusters, or let the base method find more clusters."
+            f"{asked} {name} found {count_of(n_found, 'cluster')}, and clusters can only be "
+            "merged. Lower n_clusters, or let the base method find more clusters."
         )
 
     @property

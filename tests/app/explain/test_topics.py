@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from cohirf import CoHiRF
 from cohirf.app.explain import name_topics, write_report
@@ -53,6 +54,13 @@ def test_words_set_topics_apart_and_names_differ_from_siblings_and_parents():
         assert [TEXTS[row] for row in topic.rows] == list(topic.texts)
     assert str(found).splitlines()[0].startswith(("fruit", "vehicle"))
     np.testing.assert_array_equal(found.labels[:, 1], MODEL.hierarchy_.cut(n_clusters=6))
+
+
+def test_vectors_may_be_a_csr_matrix():
+    in_csr = name_topics(MODEL, sparse.csr_array(X), TEXTS, levels=[6, 2])
+    dense = name_topics(MODEL, X, TEXTS, levels=[6, 2])
+    assert in_csr.topics == dense.topics
+    np.testing.assert_allclose(in_csr.places, dense.places, rtol=1e-6)
 
 
 def test_a_word_of_all_siblings_counts_less_than_one_of_the_topic():

@@ -21,14 +21,14 @@ from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.manifold import TSNE
-from sklearn.utils.extmath import row_norms
+from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf import CoHiRF, __version__
 from cohirf.app.explain.columns import make_thumbnail
 from cohirf.app.explain.describe import mean_stability
 from cohirf.app.explain.page import N_COLOURS, render_topics
 from cohirf.app.explain.study import DESCRIBED, add_rare, draw
-from cohirf.app.explain.table import as_data, check_n_rows, read_rows
+from cohirf.app.explain.table import as_data, as_dense, check_n_rows, read_rows
 from cohirf.app.explain.words import shorten
 from cohirf.error_contexts import warn_caller
 from cohirf.inspection import cluster_positions
@@ -154,7 +154,7 @@ def name_topics(
     ----------
     model : fitted CoHiRF
         The model.
-    X : array, table or source, shape (n_samples, n_features)
+    X : array, CSR matrix, table or source, shape (n_samples, n_features)
         The vectors that it was fitted to. A sample of them is read, of at least thirty rows of each
         cluster.
     texts : sequence of str, shape (n_samples,)
@@ -224,7 +224,7 @@ class _Sample:
     rows: IntArray
     finest: IntArray  # the topic of each of these rows
     weights: Floats  # how many rows each stands for
-    vectors: Floats
+    vectors: Any  # an array, or CSR
     texts: list[str]
 
 
@@ -242,7 +242,7 @@ def _draw_texts(model: CoHiRF, X: Any, texts: Any, labels: IntArray) -> _Sample:
     sizes, sampled = (
         np.bincount(own, minlength=n_topics) for own in (finest[clustered], finest[rows])
     )
-    vectors = np.asarray(read_rows(as_data(X, model.metric), rows), dtype=np.float32)
+    vectors = read_rows(as_data(X, model.metric), rows).astype(np.float32)
     return _Sample(
         rows, finest[rows], (sizes / sampled)[finest[rows]], vectors, take_texts(texts, rows)
     )
@@ -355,8 +355,10 @@ def _describe_level(
 
 
 def _means(sample: _Sample, labels: IntArray, n_topics: int) -> Floats:
-    sums = np.zeros((n_topics, sample.vectors.shape[1]))
-    np.add.at(sums, labels, sample.vectors * sample.weights[:, None])
+    places = np.arange(len(labels))
+    shape = (n_topics, len(labels))
+    weight_in_topic = sparse.csr_array((sample.weights, (labels, places)), shape=shape)
+    sums = as_dense(weight_in_topic @ sample.vectors)
     mass = np.bincount(labels, weights=sample.weights, minlength=n_topics)
     return np.asarray(sums / np.maximum(mass, TINY)[:, None])
 
@@ -365,13 +367,14 @@ def _find_typical(sample: _Sample, labels: IntArray, n_topics: int) -> list[list
     """Return, for each topic, the rows of the sample that are nearest to its mean, each text
     once.
     """
-    distance = row_norms(sample.vectors - _means(sample, labels, n_topics)[labels], squared=True)
+    means = _means(sample, labels, n_topics)
     starts, members = rows_by_label(labels, n_topics)
     found = []
     for topic in range(n_topics):
         some = members[starts[topic] : starts[topic + 1]]
+        distance = euclidean_distances(sample.vectors[some], means[topic : topic + 1])[:, 0]
         seen: dict[str, int] = {}
-        for place in some[np.argsort(distance[some], kind="stable")].tolist():
+        for place in some[np.argsort(distance, kind="stable")].tolist():
             if len(seen) < N_TYPICAL and sample.texts[place].strip():
                 seen.setdefault(sample.texts[place], place)
         found.append(list(seen.values()))
