@@ -7,7 +7,7 @@ library that imports :mod:`cohirf.app`, and only when one of the methods is call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -31,6 +31,11 @@ def require_labels_here(model: CoHiRF) -> None:
             f"labels_ is {place}, and this method needs the labels in this process: call gather() "
             "first, which loads 8 bytes per row."
         )
+
+
+def give_names(model: CoHiRF, names: Mapping[int, str]) -> None:
+    """Name some clusters; others keep their names, which last through updates and are saved."""
+    model._become(model, model._state.named(names))
 
 
 class DescribedClusters(FittedModel):

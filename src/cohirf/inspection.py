@@ -7,7 +7,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.beyond.choose_merge import MERGES
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import count_crumbs
-from cohirf.described import require_labels_here
+from cohirf.described import give_names, require_labels_here
 from cohirf.engines.local import one_thread
 from cohirf.facts import FitFacts
 from cohirf.parameters import base_method_of, remedies_for
@@ -40,6 +40,7 @@ __all__ = [
     "describe_level",
     "fill_missing",
     "find_largest",
+    "give_names",
     "in_other_units",
     "one_thread",
     "positions_of",

@@ -76,6 +76,7 @@ def test_texts_are_fitted_by_their_vectors_named_and_reported_on_levels(cohirf, 
     assert list(labels) == ["id", "cluster", "cluster_2"]
     assert labels[["cluster", "cluster_2"]].drop_duplicates().shape[0] == 4
     assert load("m.cohirf").metric == "cosine"
+    assert list(load("m.cohirf").names_.values()) == document["names"]  # updates keep them
     assert "about a apple" in Path("topics.html").read_text(encoding="utf-8")
     assert cohirf("predict", "m.cohirf", "docs.parquet", "--out", "again.csv").code == 0
     np.testing.assert_array_equal(pd.read_csv("again.csv")["cluster"], labels["cluster"])

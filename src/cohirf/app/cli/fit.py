@@ -57,7 +57,7 @@ from cohirf.app.explain.words import join_words
 from cohirf.app.preparation import Classes, Data, Prepared, prepare
 from cohirf.app.preparation.data import find_column, read_length
 from cohirf.clusterers.names import NAMES, make_base_method
-from cohirf.inspection import set_columns
+from cohirf.inspection import give_names, set_columns
 from cohirf.optional import import_optional
 from cohirf.planning import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
 from cohirf.store import Origin, save_model, shown
@@ -158,7 +158,7 @@ def fit_file(
     else:
         topics = name_topics(fitted, prepared.source, texts, levels=levels or None)
     if topics is not None and len(topics.topics[-1]) == fitted.n_clusters_:
-        fitted.names_ = {number: topic.name for number, topic in enumerate(topics.topics[-1])}
+        give_names(fitted, {number: topic.name for number, topic in enumerate(topics.topics[-1])})
     if pictures is None or topics is None:
         pictured = None
     else:
