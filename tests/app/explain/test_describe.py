@@ -335,10 +335,10 @@ def test_shapes_of_the_base_method_and_clusters_of_other_widths_are_not_said_to_
 
 def test_clusters_without_a_gap_are_no_kinds_of_rows():
     rng = np.random.default_rng(0)
-    compact = CoHiRF(n_clusters=2, merge="compact", random_state=0)
-    halves = compact.fit(rng.normal(size=(600, 1)))
+    cloud = rng.normal(size=(600, 4))
+    halves = CoHiRF(n_clusters=2, random_state=0).fit(cloud)
     apart = CoHiRF(n_clusters=2, random_state=0).fit(
-        rng.normal(size=(600, 1)) + np.repeat([[0], [8]], 300, axis=0)
+        cloud + np.repeat([[0, 0, 0, 0], [8, 0, 0, 0]], 300, axis=0)
     )
     assert find_badly_fitting(halves).filled > 0.7
     assert find_badly_fitting(apart).filled < 0.1
