@@ -35,7 +35,7 @@ class MergePolicy:
     modularity: float = 0.5
     agreement: float = 0.1
     connection: float = 0.3
-    valley: float = 0.1
+    valley: float = 0.1  # table: suite.csv; rules.csv is of before it
     lead: float = 0.01  # of another merge over compact clusters, which are the simplest
     # shares, of the mass that clusters of equal size have, that a connected part needs: from quite
     # uneven to rather even clusters
