@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cohirf import CoHiRF
+from cohirf.app.preparation.policy import SCALE
 from cohirf.sources.open_source import FILES
 from systems import linux_only
 
@@ -449,7 +450,7 @@ def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(
 
 def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 100)
+    monkeypatch.setitem(vars(SCALE), "in_memory_bytes", 100)
     np.save("data.npy", with_cell(np.nan))
     options = (
         "--batch-size",
@@ -469,7 +470,7 @@ def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypa
 
 def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 100)
+    monkeypatch.setitem(vars(SCALE), "in_memory_bytes", 100)
     np.save("data.npy", X)
     fit = CoHiRF.fit
 

@@ -28,6 +28,7 @@ from cohirf import CoHiRF, open_source
 from cohirf.app.cli import main
 from cohirf.app.cli.options import settle_parameters
 from cohirf.app.preparation import prepare
+from cohirf.app.preparation.policy import SCALE
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -308,7 +309,7 @@ def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
 
 
 def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 1000)
+    monkeypatch.setitem(vars(SCALE), "in_memory_bytes", 1000)
     options = ("--param", "n_clusters=3", "--views", 2, "--batch-size", 40)
     assert (
         cohirf(

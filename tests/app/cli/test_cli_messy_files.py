@@ -9,6 +9,8 @@ import pytest
 from examples.synthetic import make_customers, write_customers
 from sklearn.metrics import adjusted_rand_score
 
+from cohirf.app.preparation.policy import SCALE
+
 RNG = np.random.default_rng(0)
 N = 120
 GROUP = np.repeat([0, 1, 2], N // 3)
@@ -204,7 +206,7 @@ def test_missing_cells_are_filled_and_told(cohirf):
 
 @pytest.mark.parametrize("in_memory", [0, 2**28])
 def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memory):
-    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", in_memory)
+    monkeypatch.setitem(vars(SCALE), "in_memory_bytes", in_memory)
     write_customers("customers.csv", 600, random_state=0)
     options = ("--clusters", 5, "--model", "model", "--out", "labels.csv", "--quiet")
     assert cohirf("fit", "customers.csv", *options).code == 0

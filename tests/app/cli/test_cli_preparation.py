@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from cohirf import CoHiRF, load
 from cohirf.app.preparation import Preparation
+from cohirf.app.preparation.policy import SCALE
 from cohirf.store.models import load_about
 
 # Where it does not matter which clusters are found, one view and one way to merge them are enough.
@@ -143,7 +144,7 @@ def test_coded_data_can_be_checkpointed(cohirf, mixed):
 
 
 def test_a_folder_of_parts_is_coded_as_one_table(cohirf, mixed, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 0)
+    monkeypatch.setitem(vars(SCALE), "in_memory_bytes", 0)
     (tmp_path / "parts").mkdir()
     for start in (0, 60):
         mixed[start : start + 60].to_parquet(

@@ -12,17 +12,8 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.app.explain import cards
-from cohirf.app.explain import study as sampling
-from cohirf.app.explain.cards import (
-    LISTED_CLUSTERS,
-    MAX_FEATURES,
-    NOT_SAMPLED,
-    list_clusters,
-    most_central,
-)
+from cohirf.app.explain.cards import NOT_SAMPLED, list_clusters, most_central
 from cohirf.app.explain.columns import (
-    N_BINS,
     Columns,
     Pictures,
     find_distribution,
@@ -31,8 +22,9 @@ from cohirf.app.explain.columns import (
     round_number,
 )
 from cohirf.app.explain.cuts import colour_clusters, find_cuts
+from cohirf.app.explain.policy import PAGE, SAMPLE, Size
 from cohirf.app.explain.report import summarize
-from cohirf.app.explain.study import Size, check_study, draw_sample
+from cohirf.app.explain.study import check_study, draw_sample
 from cohirf.app.explain.table import read_table
 
 
@@ -56,11 +48,11 @@ def test_clusters_are_in_the_order_of_their_sizes(iris):
     cuts, listing = list_all(model, X)
     for cut, places in zip(cuts, listing.places, strict=True):
         sizes = [listing.clusters[place]["size"] for place in places]
-        assert sizes == sorted(cut.size.tolist(), reverse=True)[:LISTED_CLUSTERS]
+        assert sizes == sorted(cut.size.tolist(), reverse=True)[: PAGE.clusters]
 
 
 def test_of_very_many_clusters_the_largest_have_images(iris, monkeypatch):
-    monkeypatch.setattr(cards, "MAX_IMAGES", 10)
+    monkeypatch.setitem(vars(PAGE), "images", 10)
     cuts, listing = list_all(iris[2], iris[0], (2, 2))
     pictured = {place for places in listing.places for place in places[:12]}
     assert cuts[-1].n_clusters > 12
@@ -72,7 +64,7 @@ def test_of_very_many_clusters_the_largest_have_images(iris, monkeypatch):
 @pytest.mark.filterwarnings("ignore:1 of 3 clusters has at most 3 rows")
 def test_small_clusters_are_sampled_too(monkeypatch):
     X, _ = make_blobs([1000, 1000, 3], 4, cluster_std=0.2, random_state=0)
-    monkeypatch.setattr(sampling, "DESCRIBED", Size(40, 1, 10**6))
+    monkeypatch.setitem(vars(SAMPLE), "described", Size(40, 1, 10**6))
     _, listing = list_all(CoHiRF(AgglomerativeClustering(3)).fit(X), X)
     smallest = next(cluster for cluster in listing.clusters if cluster["size"] == 3)
     assert smallest["n_sampled"] == 3
@@ -131,14 +123,14 @@ def distributions(frame, weights=None):
 def test_bins_have_as_many_steps_of_the_grid_of_the_numbers(step):
     numbers = step * np.arange(100)
     counts = np.histogram(numbers, find_edges(numbers))[0]
-    assert len(counts) <= N_BINS
+    assert len(counts) <= PAGE.bins
     # no bin has a step more than the others: that would look like a peak
     assert len(set(counts[:-1].tolist())) == 1
 
 
 def test_numbers_without_a_grid_have_bins_of_equal_width():
     edges = find_edges(np.random.default_rng(0).normal(size=500))
-    assert len(edges) == N_BINS + 1
+    assert len(edges) == PAGE.bins + 1
     assert np.diff(edges) == pytest.approx(np.diff(edges)[0])
 
 
@@ -205,7 +197,7 @@ def test_means_of_clusters_follow_from_it(told, unpack):
 def test_features_that_do_not_differ_are_left_out(told):
     features = told[2]["heatmap"]["features"]
     assert features[0]["name"] == "length"
-    assert len(features) < MAX_FEATURES
+    assert len(features) < PAGE.heatmap_features
 
 
 def test_every_cluster_of_every_cut_has_its_means(told, unpack):

@@ -10,13 +10,8 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.app.explain.cuts import (
-    EVERY_NUMBER,
-    LARGEST_NUMBER,
-    colour_clusters,
-    find_cuts,
-    suggest_cut,
-)
+from cohirf.app.explain.cuts import colour_clusters, find_cuts, suggest_cut
+from cohirf.app.explain.policy import CUT
 from cohirf.choice import Choice
 
 
@@ -24,7 +19,7 @@ from cohirf.choice import Choice
 def digits():
     """A fit of digits whose first level has more clusters than every number that can be chosen."""
     model = CoHiRF(KMeans(10, n_init=1), random_state=0).fit(load_digits().data[:700])
-    assert EVERY_NUMBER < model.hierarchy_.cluster_counts()[1] <= LARGEST_NUMBER
+    assert CUT.every_number < model.hierarchy_.cluster_counts()[1] <= CUT.largest
     return model
 
 
@@ -40,11 +35,11 @@ def hiding():
 def test_every_small_number_of_clusters_can_be_chosen_and_some_above_up_to_the_whole_tree(digits):
     numbers = [cut.n_clusters for cut in find_cuts(digits)]
     n_leaves = digits.hierarchy_.cluster_counts()[1]
-    assert numbers[:EVERY_NUMBER] == list(range(1, EVERY_NUMBER + 1))
+    assert numbers[: CUT.every_number] == list(range(1, CUT.every_number + 1))
     assert numbers[-1] == n_leaves
-    ratios = [finer / coarser for coarser, finer in pairwise(numbers[EVERY_NUMBER - 1 :])]
+    ratios = [finer / coarser for coarser, finer in pairwise(numbers[CUT.every_number - 1 :])]
     assert max(ratios) < 1.25
-    assert len(numbers) < EVERY_NUMBER + 20
+    assert len(numbers) < CUT.every_number + 20
 
 
 def test_few_clusters_of_the_first_level_bound_the_numbers(iris):

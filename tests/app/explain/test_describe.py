@@ -13,9 +13,10 @@ from cohirf.app.explain import describe_clusters, make_headline, name_tree, writ
 from cohirf.app.explain.describe import say_separation, say_strength
 from cohirf.app.explain.effects import find_splits
 from cohirf.app.explain.page import render
+from cohirf.app.explain.policy import SAMPLE, Size
 from cohirf.app.explain.report import summarize
 from cohirf.app.explain.rows import find_badly_fitting
-from cohirf.app.explain.study import Size, check_study, draw_sample, make_study
+from cohirf.app.explain.study import check_study, draw_sample, make_study
 from cohirf.app.explain.table import read_table
 from cohirf.app.plotting import plot_heatmap, plot_map
 from cohirf.app.preparation import prepare
@@ -106,7 +107,7 @@ def test_all_noise_and_a_single_cluster_are_described():
 
 
 def test_small_clusters_are_in_the_sample_and_count_as_much_as_they_have_rows(monkeypatch):
-    monkeypatch.setattr("cohirf.app.explain.study.DESCRIBED", Size(200, 1, 10**7))
+    monkeypatch.setitem(vars(SAMPLE), "described", Size(200, 1, 10**7))
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(5000, 1)), 100 + rng.normal(size=(40, 1))])
     model = CoHiRF(n_clusters=2, merge="compact", random_state=0).fit(X)
@@ -140,7 +141,7 @@ def test_a_cloud_that_is_cut_has_many_rows_between_clusters():
 
 
 def test_only_the_largest_of_many_clusters_are_named(monkeypatch):
-    monkeypatch.setattr("cohirf.app.explain.describe.MAX_DESCRIBED", 5)
+    monkeypatch.setitem(vars(SAMPLE), "described_clusters", 5)
     X = np.random.default_rng(0).normal(size=(300, 3))
     model = CoHiRF(n_clusters=20, random_state=0).fit(X)
     description = describe_clusters(model, X)
@@ -153,7 +154,7 @@ def test_only_the_largest_of_many_clusters_are_named(monkeypatch):
 
 
 def test_as_many_clusters_as_rows_are_described(monkeypatch):
-    monkeypatch.setattr("cohirf.app.explain.describe.MAX_DESCRIBED", 200)
+    monkeypatch.setitem(vars(SAMPLE), "described_clusters", 200)
     X = np.random.default_rng(0).normal(size=(300, 3))
     with pytest.warns(ConvergenceWarning, match="Nothing fused"):
         model = CoHiRF(DBSCAN(eps=1e-9, min_samples=1)).fit(X)

@@ -28,7 +28,8 @@ from cohirf.app.explain.diagnose import (
     rival_of,
     separate_noise,
 )
-from cohirf.app.explain.study import DIAGNOSED, DiagnosisSample, SampleDistances, draw_diagnosed
+from cohirf.app.explain.policy import SAMPLE
+from cohirf.app.explain.study import DiagnosisSample, SampleDistances, draw_diagnosed
 from cohirf.facts import FitFacts
 
 
@@ -242,14 +243,14 @@ def test_of_many_rows_a_sample_is_looked_at():
     X, _ = make_blobs(12_000, 3, centers=5, random_state=0)
     model = CoHiRF(KMeans(5), random_state=0, views=2, batch_size=3000).fit(X)
     assert len(model.landmark_indices_) < len(X)
-    assert model.diagnose().n_rows == DIAGNOSED.most
+    assert model.diagnose().n_rows == SAMPLE.diagnosed.most
 
 
 @pytest.mark.parametrize(
     ("n_features", "n_rows"), [(2, 1000), (500, 1000), (1000, 500), (100_000, 300)]
 )
 def test_of_many_features_fewer_rows_are_looked_at(n_features, n_rows):
-    assert DIAGNOSED.count(n_features) == n_rows
+    assert SAMPLE.diagnosed.count(n_features) == n_rows
 
 
 def test_clusters_have_their_shares_among_the_rows_that_were_kept():
@@ -258,7 +259,7 @@ def test_clusters_have_their_shares_among_the_rows_that_were_kept():
     )
     model = CoHiRF.as_published(KMeans(2), random_state=0, views=1).fit(X)
     kept = np.bincount(model._state.landmarks.labels) / len(model._state.landmarks.labels)
-    drawn = np.bincount(model.labels_[draw_diagnosed(model).rows]) / DIAGNOSED.most
+    drawn = np.bincount(model.labels_[draw_diagnosed(model).rows]) / SAMPLE.diagnosed.most
     assert kept.min() > 0.1
     assert drawn.min() == pytest.approx(1 / 30, abs=0.02)
 
@@ -268,15 +269,15 @@ def test_a_region_has_the_density_of_the_data_and_its_inner_half_is_compared():
     model = CoHiRF(DBSCAN(eps=0.1), random_state=0).fit(X)
     sample = draw_diagnosed(model, keeps_density=True)
     assert (len(sample.rows), len(sample.compared), sample.has_density) == (
-        DIAGNOSED.most,
-        DIAGNOSED.most // 2,
+        SAMPLE.diagnosed.most,
+        SAMPLE.diagnosed.most // 2,
         True,
     )
     assert sample.features.tolist() == X[sample.rows].tolist()
     area = np.prod(np.ptp(sample.features, axis=0))
-    assert DIAGNOSED.most / area > 0.7 * len(X)
+    assert SAMPLE.diagnosed.most / area > 0.7 * len(X)
     centre = sample.features[sample.compared].mean(axis=0)
-    outer = np.setdiff1d(np.arange(DIAGNOSED.most), sample.compared)
+    outer = np.setdiff1d(np.arange(SAMPLE.diagnosed.most), sample.compared)
     inner_distance, outer_distance = (
         np.linalg.norm(sample.features[rows] - centre, axis=1).mean()
         for rows in (sample.compared, outer)

@@ -9,9 +9,9 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.app.explain import map as merging
 from cohirf.app.explain.cuts import colour_clusters, find_cuts
-from cohirf.app.explain.map import MAX_LEAVES, describe_merges, show_other_merges
+from cohirf.app.explain.map import describe_merges, show_other_merges
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.study import check_study, draw_sample
 from cohirf.beyond.choose_merge import MERGES
 
@@ -57,13 +57,13 @@ def test_leaves_know_their_cluster_at_every_cut(iris_study, unpack):
     merges = describe(iris_study)
     cuts = find_cuts(iris_study.model)
     leaf = unpack(merges["leaf"])
-    assert leaf.max() + 1 == merges["n_leaves"] <= MAX_LEAVES
+    assert leaf.max() + 1 == merges["n_leaves"] <= PAGE.leaves
     for cut, labels in zip(cuts, merges["labels"], strict=True):
         assert np.array(labels)[leaf].tolist() == cut.labels.tolist()
 
 
 def test_a_cut_with_more_clusters_than_leaves_is_not_in_the_picture(monkeypatch, iris_study):
-    monkeypatch.setattr(merging, "MAX_LEAVES", 6)
+    monkeypatch.setitem(vars(PAGE), "leaves", 6)
     merges = describe(iris_study)
     cuts = find_cuts(iris_study.model)
     assert merges["n_leaves"] == 6 < cuts[-1].n_clusters

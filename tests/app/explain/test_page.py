@@ -8,6 +8,7 @@ import json
 import re
 import zlib
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +25,6 @@ from cohirf.app.explain import page as rendering
 from cohirf.app.explain.cuts import find_cuts
 from cohirf.app.explain.page import (
     FILTERS,
-    HTML,
     SCRIPTS,
     compress_json,
     decimal,
@@ -34,9 +34,12 @@ from cohirf.app.explain.page import (
     read_script,
     render,
 )
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.report import summarize
 from cohirf.app.explain.study import RowNames, check_study
 from cohirf.store.models import Origin
+
+HTML = Path(rendering.__file__).parent / "html"
 
 
 @given(arrays(np.int64, st.integers(0, 50), elements=st.integers(-(2**31), 2**31 - 1)))
@@ -106,7 +109,7 @@ def test_a_cut_that_hides_clusters_is_not_packed_since_no_other_follows_from_it(
 def test_where_there_is_no_room_nothing_is_packed(iris, monkeypatch):
     cuts = find_cuts(iris[2])
     assert pack_labels(cuts, max_characters=10) is None
-    monkeypatch.setattr(rendering, "MOST_LABELLED", 100)
+    monkeypatch.setitem(vars(PAGE), "labelled_rows", 100)
     assert pack_labels(cuts) is None
 
 

@@ -10,7 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.app.explain.columns import MAX_SIDE, make_images
+from cohirf.app.explain.columns import make_images
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.report import summarize
 from cohirf.app.explain.study import check_study
 
@@ -34,7 +35,7 @@ def test_colours_stay_as_they_are():
 
 def test_large_images_are_made_smaller():
     (image,) = make_images(np.random.default_rng(0).random((1, 400 * 200)), (400, 200))
-    assert opened(image).shape == (MAX_SIDE, MAX_SIDE // 2)
+    assert opened(image).shape == (PAGE.image_side, PAGE.image_side // 2)
 
 
 def test_equal_values_and_missing_ones_give_an_image():

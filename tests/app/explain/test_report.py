@@ -11,9 +11,8 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from cohirf import CoHiRF, load
-from cohirf.app.explain import study as sampling
-from cohirf.app.explain import study as studying
 from cohirf.app.explain import write_report
+from cohirf.app.explain.policy import SAMPLE, Size
 from cohirf.app.explain.report import (
     HEIGHT,
     TOP,
@@ -22,7 +21,7 @@ from cohirf.app.explain.report import (
     summarize,
     write_update_report,
 )
-from cohirf.app.explain.study import Size, check_study, draw_diagnosed
+from cohirf.app.explain.study import check_study, draw_diagnosed
 from cohirf.summary.numbers import Step
 
 
@@ -224,7 +223,7 @@ def test_the_verdict_is_that_of_diagnose_whatever_the_classes_are(iris, summary)
 
 
 def test_both_sides_have_their_scores_on_the_same_rows(monkeypatch):
-    monkeypatch.setattr(sampling, "DIAGNOSED", Size(100, 100, 10**6))
+    monkeypatch.setitem(vars(SAMPLE), "diagnosed", Size(100, 100, 10**6))
     X, y = make_blobs(150, 3, centers=5, cluster_std=3, random_state=0)
     model = CoHiRF(KMeans(5, n_init=1), random_state=0).fit(X)
     found = summarize(check_study(model, X, y, None), "Blobs")["scores"]
@@ -244,9 +243,9 @@ def test_a_single_view_has_no_agreement(noisy):
 
 def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
     X, _ = blobs
-    monkeypatch.setattr(sampling, "DESCRIBED", Size(20_000, 10, 400))
-    monkeypatch.setattr(studying, "SCORED_ROWS", 30)
-    monkeypatch.setattr(sampling, "FEWEST_OF_CLUSTER", 0)
+    monkeypatch.setitem(vars(SAMPLE), "described", Size(20_000, 10, 400))
+    monkeypatch.setitem(vars(SAMPLE), "scored_rows", 30)
+    monkeypatch.setitem(vars(SAMPLE), "rows_of_cluster", 0)
     model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
     summary = summarize(check_study(model, X, None, None), "Blobs", max_points=20)
     assert 40 <= summary["figures"]["n_sampled"] < 80  # with exemplars and rows that fit badly

@@ -16,9 +16,9 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_digits, make_moons
 
 from cohirf import CoHiRF
-from cohirf.app.explain import page as rendering
 from cohirf.app.explain import write_report
 from cohirf.app.explain.cuts import find_cuts
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.preparation import prepare
 from cohirf.store.models import Origin
 
@@ -307,7 +307,7 @@ def test_a_new_name_is_in_both_downloads(page, digits):
 def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_says_so(
     open_report, digits, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(rendering, "MOST_LABELLED", 100)
+    monkeypatch.setitem(vars(PAGE), "labelled_rows", 100)
     page = open_report(write_report(digits.model, digits.X, tmp_path / "part.html", max_points=60))
     choose_cut(page, 6)
     note = page.inner_text("#download-note")

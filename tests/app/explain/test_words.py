@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from cohirf.app.explain.effects import find_traits
+from cohirf.app.explain.policy import WORD
 from cohirf.app.explain.table import Feature, read_table
 from cohirf.app.explain.words import (
-    MAX_TEXT,
     clean,
     name_clusters,
     plain_name,
@@ -21,7 +21,7 @@ from cohirf.wording import count_of, percent
 
 
 def test_text_of_any_length_fits_a_line():
-    assert len(shorten("name " * 10_000)) <= MAX_TEXT
+    assert len(shorten("name " * 10_000)) <= WORD.text
     assert shorten("a\n b\t c") == "a b c"
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cohirf.app.preparation import DataError, prepare
-from cohirf.app.preparation.decide import MOST_LEVELS
+from cohirf.app.preparation.policy import DECISION, READING, SCALE
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -164,13 +164,13 @@ def test_hours_turn_in_a_circle():
 
 
 def test_rows_of_rare_levels_have_none():
-    levels = [f"l{number:02}" for number in range(MOST_LEVELS) for _ in range(4)] + [
+    levels = [f"l{number:02}" for number in range(DECISION.levels) for _ in range(4)] + [
         "rare 1",
         "rare 2",
     ] * 2
     prepared = prepare(pd.DataFrame({"a": levels}), scaling="none")
-    assert prepared.feature_names == [f"a=l{number:02}" for number in range(MOST_LEVELS)]
-    assert prepared.array().sum(axis=1).tolist() == [1] * 4 * MOST_LEVELS + [0] * 4
+    assert prepared.feature_names == [f"a=l{number:02}" for number in range(DECISION.levels)]
+    assert prepared.array().sum(axis=1).tolist() == [1] * 4 * DECISION.levels + [0] * 4
     new = prepared.preparation.apply(pd.DataFrame({"a": ["never seen", "l00"]}))  # no warning
     assert new.array().sum(axis=1).tolist() == [0, 1]
 
@@ -183,7 +183,7 @@ def test_distinct_cells_are_counted_up_to_a_number(monkeypatch):
     cells = [f"n{number}" for number in range(N)]
     assert decide(cells).note.startswith("left out: 200 different values in 200 rows")
     assert decide(cells * 3).note.startswith("left out: 200 levels, none of them frequent")
-    monkeypatch.setattr("cohirf.app.preparation.evidence.MOST_DISTINCT", 50)
+    monkeypatch.setitem(vars(READING), "counted", 50)
     assert decide(cells).note.startswith("left out: more than 50 different values in 200 rows")
 
 
@@ -242,7 +242,7 @@ def test_a_column_never_refuses_a_table(cells, kind, said):
 
 
 def test_a_column_with_no_value_in_a_whole_block_is_prepared(monkeypatch):
-    monkeypatch.setattr("cohirf.app.preparation.learn.MEASURED_BYTES", 1600)
+    monkeypatch.setitem(vars(SCALE), "block_bytes", 1600)
     late = np.where(np.arange(N) < N / 2, np.nan, 5 + X)
     early = late[::-1]
     learned = prepare(pd.DataFrame({"late": late, "early": early, "x": X})).preparation

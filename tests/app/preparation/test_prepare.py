@@ -15,7 +15,8 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.app.preparation import DataError, Preparation, learn, prepare
+from cohirf.app.preparation import DataError, Preparation, prepare
+from cohirf.app.preparation.policy import SCALE
 from cohirf.store.models import load_about, save_model
 
 RNG = np.random.default_rng(0)
@@ -103,7 +104,7 @@ def test_a_source_that_is_open_is_prepared_as_it_is():
 
 
 def test_data_that_is_too_large_for_memory_stays_a_source(monkeypatch):
-    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 100)
+    monkeypatch.setitem(vars(SCALE), "in_memory_bytes", 100)
     prepared = prepare(FRAME, **OPTIONS)
     assert prepared.rows() is prepared.source
     assert prepared.rows().n_rows == 60
@@ -243,7 +244,7 @@ def test_a_column_of_an_array_without_values_is_named():
 
 
 def test_the_median_of_large_data_is_that_of_evenly_spaced_rows(monkeypatch):
-    monkeypatch.setattr(learn, "MEDIAN_CELLS", 100)
+    monkeypatch.setitem(vars(SCALE), "median_cells", 100)
     monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 130)
     X = np.random.default_rng(0).normal(size=(1000, 1))
     assert prepare(X).preparation.fill == (np.median(X[::10]),)
@@ -288,7 +289,7 @@ def test_tables_that_cannot_be_prepared_say_why():
 
 
 def test_learning_holds_no_more_than_a_block_and_the_rows_of_the_median(monkeypatch, tmp_path):
-    monkeypatch.setattr(learn, "MEDIAN_CELLS", 1000)
+    monkeypatch.setitem(vars(SCALE), "median_cells", 1000)
     monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 2**16)
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(250_000, 4)))  # 8 MB
     prepare(np.eye(5))  # what is imported now is not measured

@@ -17,6 +17,7 @@ from examples.synthetic import make_customers, write_customers
 from cohirf import CoHiRF
 from cohirf.app.explain.study import original_numbers
 from cohirf.app.preparation import Preparation, prepare
+from cohirf.app.preparation.policy import SCALE
 from cohirf.store.models import load_about, save_model
 
 CUSTOMERS, SEGMENTS = make_customers(600, random_state=0)
@@ -48,7 +49,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
 def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
     write_customers(tmp_path / "c.csv", 600, random_state=0)
     monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
-    monkeypatch.setattr("cohirf.app.preparation.preparation.IN_MEMORY_BYTES", 100)
+    monkeypatch.setitem(vars(SCALE), "in_memory_bytes", 100)
     prepared = prepare(tmp_path / "c.csv")
     assert prepared.rows() is prepared.source
     np.testing.assert_array_equal(

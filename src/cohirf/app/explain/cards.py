@@ -15,12 +15,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from cohirf.app.explain.columns import MAX_IMAGES, Columns, Pictures, group_features, round_number
+from cohirf.app.explain.columns import Columns, Pictures, group_features, round_number
 from cohirf.app.explain.cuts import Cut, find_finer
 from cohirf.app.explain.describe import keep_true_names, split_siblings
 from cohirf.app.explain.diagnose import agreement_with_classes
 from cohirf.app.explain.effects import Trait, find_traits, measure_effects
 from cohirf.app.explain.page import pack
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.rows import BadlyFitting
 from cohirf.app.explain.study import Sample
 from cohirf.app.explain.table import as_dense
@@ -28,21 +29,7 @@ from cohirf.app.explain.words import name_clusters
 from cohirf.hierarchy import find_siblings
 from cohirf.rows import FloatArray, IntArray
 
-LISTED_CLUSTERS = 300  # clusters of a cut that are described
-SHOWN_TRAITS = 5  # of each cluster
-MAX_VALUES = 12  # columns of an exemplar
-MAX_FEATURES = 14  # of the heat map
-# standard deviations: in each feature shown, some cluster differs by this from the other rows
-MIN_EFFECT = 0.3
-# parts of a standard deviation that differences are stored in, so that means agree with cards
-PRECISION = 10_000
-LARGEST_DIFFERENCE = 2 * 10**9
-NOT_SAMPLED = -(2**31)  # a cluster without sampled rows
-MAX_EACH = 12  # least typical rows, and rows between two clusters
-LISTED_FILLED = 50  # rows most of whose cells were filled
-N_VALUES = 3  # columns shown of each row
-SMALL_DIFFERENCE = 0.5  # standard deviations: smaller differences are not shown
-RARE = 0.1  # share of the rows of a cluster with a level, from which on it is not unusual
+NOT_SAMPLED = -(2**31)  # a cluster without sampled rows: the least integer of 32 bits
 
 
 @dataclass(frozen=True)
@@ -76,7 +63,7 @@ def list_clusters(
     places: list[list[int]] = [[] for _ in cuts]
     for number in sorted(range(len(cuts)), key=lambda number: not cuts[number].is_final):
         cut = cuts[number]
-        chosen = cut.largest(LISTED_CLUSTERS)
+        chosen = cut.largest(PAGE.clusters)
         keys = list(zip(cut.medoid[chosen].tolist(), cut.size[chosen].tolist(), strict=True))
         new = chosen[[key not in place_of for key in keys]] if keys else chosen
         place_of |= {
@@ -109,12 +96,12 @@ def list_clusters(
     if pictures is not None:
         sets = [
             {place for of_cut in places for place in of_cut[:n_each]}
-            for n_each in (LISTED_CLUSTERS, 60, 30, 12)
+            for n_each in (PAGE.clusters, 60, 30, 12)
         ]
         pictures.add_to(
             clusters,
             members,
-            sorted(next((one for one in sets if len(one) <= MAX_IMAGES), sets[-1])),
+            sorted(next((one for one in sets if len(one) <= PAGE.images), sets[-1])),
         )
     names = [
         name_clusters([traits[one] for one in some], [splits[one] for one in some])
@@ -122,7 +109,7 @@ def list_clusters(
     ]
     final = next(number for number, cut in enumerate(cuts) if cut.is_final)
     if pictures is None:
-        names[final] = keep_true_names(sample, cuts[final].largest(LISTED_CLUSTERS), names[final])
+        names[final] = keep_true_names(sample, cuts[final].largest(PAGE.clusters), names[final])
     return Listing(clusters, places, names)
 
 
@@ -155,7 +142,7 @@ def _describe_clusters(
             "called": sample.study.name_row(exemplar),
             "n_sampled": len(members[i]),
             "traits": [
-                _describe_trait(trait, members[i], columns) for trait in traits[i][:SHOWN_TRAITS]
+                _describe_trait(trait, members[i], columns) for trait in traits[i][: PAGE.traits]
             ],
             "values": _exemplar_values(sample, exemplar, traits[i], columns),
             "image": None,
@@ -202,8 +189,8 @@ def _exemplar_values(
     if sample.rows[position] != row:  # none of the rows of its cluster was sampled
         return []
     strongest = [trait.feature.name for trait in traits]
-    others = columns.names if len(columns.names) <= MAX_VALUES else strongest
-    names = list(dict.fromkeys([*strongest, *others]))[:MAX_VALUES]
+    others = columns.names if len(columns.names) <= PAGE.exemplar_columns else strongest
+    names = list(dict.fromkeys([*strongest, *others]))[: PAGE.exemplar_columns]
     return [[columns.place(name), columns.value(name, position)] for name in names]
 
 
@@ -256,7 +243,7 @@ def describe_cuts(
                 number
             ],  # places of the largest clusters in the listing, and their labels
             "names": listing.names[number],
-            "numbers": cut.largest(LISTED_CLUSTERS).tolist(),
+            "numbers": cut.largest(PAGE.clusters).tolist(),
             "colour": pack(colours[number]),  # of each label
             "finer": finer[
                 number
@@ -285,10 +272,10 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
         new = [i for i, place in enumerate(places) if differences[place, 0] == NOT_SAMPLED]
         if not new:
             continue
-        clusters = cut.largest(LISTED_CLUSTERS)[new]
+        clusters = cut.largest(PAGE.clusters)[new]
         effects = measure_effects(table, cut.labels_of(sample.rows), clusters)
         away = (effects.mean - table.mean) / table.deviation
-        away = np.clip(np.rint(PRECISION * away), -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+        away = np.clip(np.rint(PAGE.precision * away), NOT_SAMPLED + 1, -NOT_SAMPLED - 1)
         is_known = (effects.n_rows[:, None] > 0) & ~np.isnan(away)
         differences[np.array(places)[new]] = np.where(is_known, away, NOT_SAMPLED)
     described = [
@@ -310,25 +297,25 @@ def choose_features(sample: Sample, cut: Cut) -> list[int]:
 
     Of a category with two levels, one of these.
     """
-    largest = cut.largest(LISTED_CLUSTERS)
+    largest = cut.largest(PAGE.clusters)
     effects = measure_effects(sample.table, cut.labels_of(sample.rows), largest)
     weights: FloatArray = cut.size[largest] / cut.size[largest].sum()
     strength = weights @ np.square(effects.effect)
     for levels in group_features(sample.table.features).values():
         if len(levels) == 2:
             strength[levels[0]] = 0  # it is one minus the other
-    order = np.argsort(-strength, kind="stable")[:MAX_FEATURES]
+    order = np.argsort(-strength, kind="stable")[: PAGE.heatmap_features]
     return [
         feature
         for feature in order.tolist()
-        if np.abs(effects.effect[:, feature]).max() >= MIN_EFFECT
+        if np.abs(effects.effect[:, feature]).max() >= PAGE.heatmap_effect
     ]
 
 
 def rows_of(found: BadlyFitting) -> IntArray:
     """Return the numbers of the rows that are shown."""
-    shown = [row.row for row in found.loose[:MAX_EACH]] + [
-        row.row for row in found.border[:MAX_EACH]
+    shown = [row.row for row in found.loose[: PAGE.odd_rows]] + [
+        row.row for row in found.border[: PAGE.odd_rows]
     ]
     return np.array(shown, dtype=np.int64)
 
@@ -350,15 +337,15 @@ def describe_odd_rows(
     odd: dict[str, Any] = {
         "n_compared": found.n_compared,
         "n_filled": len(filled),
-        "filled": [sample.study.name_row(row) for row in filled[:LISTED_FILLED]],
+        "filled": [sample.study.name_row(row) for row in filled[: PAGE.filled_rows]],
         "loose": [
             teller.describe(row.row, [place[row.cluster]]) | {"distance": round(row.distance, 1)}
-            for row in found.loose[:MAX_EACH]
+            for row in found.loose[: PAGE.odd_rows]
         ],
         "border": [
             teller.describe(row.row, [place[row.cluster], place[row.other]])
             | {"other": place[row.other], "closeness": round(row.closeness, 2)}
-            for row in found.border[:MAX_EACH]
+            for row in found.border[: PAGE.odd_rows]
         ],
     }
     if pictures is not None:
@@ -389,7 +376,7 @@ class Teller:
         if len(clusters) == 1:
             cells = as_dense(self._sample.table.values[[position]])[0]
             difference = np.where(
-                self._is_level & ((cells < 1) | (means[0] > RARE)), 0, cells - means[0]
+                self._is_level & ((cells < 1) | (means[0] > PAGE.odd_level)), 0, cells - means[0]
             )
         else:  # how far two clusters are from each other
             difference = means[0] - means[1]
@@ -400,7 +387,7 @@ class Teller:
         strength = np.nan_to_num(strength)
         names: dict[str, None] = {}
         for feature in np.argsort(-strength, kind="stable").tolist():
-            if len(names) == N_VALUES or strength[feature] < SMALL_DIFFERENCE:
+            if len(names) == PAGE.odd_columns or strength[feature] < PAGE.odd_difference:
                 break
             names.setdefault(self._sample.table.features[feature].name)
         return {

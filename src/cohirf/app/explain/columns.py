@@ -16,28 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.app.explain.effects import Trait
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.study import Sample
 from cohirf.app.explain.table import Feature, Table, as_dense, take_rows
 from cohirf.optional import import_optional
 from cohirf.rows import FloatArray, IntArray
-
-N_BINS = 24
-TAIL = 0.005  # share of the rows at each end that are counted in the outermost bins
-MAX_SIDE = 160  # pixels; larger images are scaled down
-THUMBNAIL_SIDE = 112  # pixels: about 3 kB, and there are three for each topic
-MAX_IMAGES = 600  # clusters with pictures, if there are many cuts
-REGIONS = (
-    "top left",
-    "top",
-    "top right",
-    "left",
-    "centre",
-    "right",
-    "bottom left",
-    "bottom",
-    "bottom right",
-)
-PALE = 0.15  # standard deviations of all pixels: smaller differences have no words
 
 
 @dataclass(frozen=True)
@@ -123,7 +106,9 @@ def find_edges(numbers: FloatArray) -> FloatArray:
     Each has as many steps of a grid, if all numbers are on one.
     """
     low, high = (
-        np.quantile(numbers, [TAIL, 1 - TAIL], method="nearest") if len(numbers) else (0.0, 0.0)
+        np.quantile(numbers, [PAGE.tail, 1 - PAGE.tail], method="nearest")
+        if len(numbers)
+        else (0.0, 0.0)
     )
     if not high > low:
         return np.array([low - 0.5, low + 0.5])
@@ -131,9 +116,9 @@ def find_edges(numbers: FloatArray) -> FloatArray:
     is_on = (step for step, steps in grids if np.allclose(steps, np.rint(steps), rtol=0, atol=1e-6))
     step = next(is_on, None)
     if step is None:
-        return np.linspace(low, high, N_BINS + 1)
+        return np.linspace(low, high, PAGE.bins + 1)
     n_steps = round((high - low) / step) + 1
-    per_bin = -(-n_steps // N_BINS)
+    per_bin = -(-n_steps // PAGE.bins)
     n_bins = -(-n_steps // per_bin)
     edges: FloatArray = low + step * (per_bin * np.arange(n_bins + 1) - 0.5)
     return edges
@@ -200,7 +185,7 @@ def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[s
         import_optional("PIL.Image", "report", "A report with images").fromarray,
         pixels.reshape(-1, *shape),
     )
-    return [_encode_image(image, MAX_SIDE, "PNG", optimize=True) for image in made]
+    return [_encode_image(image, PAGE.image_side, "PNG", optimize=True) for image in made]
 
 
 def make_thumbnail(image: Any) -> str:
@@ -217,7 +202,7 @@ def make_thumbnail(image: Any) -> str:
             with pillow.open(
                 BytesIO(image) if isinstance(image, bytes | bytearray | memoryview) else image
             ) as found:
-                return _encode_image(found.convert("RGB"), THUMBNAIL_SIDE, "JPEG")
+                return _encode_image(found.convert("RGB"), PAGE.thumbnail_side, "JPEG")
     except Exception:  # whatever a file may hold: it costs a picture, never the page
         return ""
 
@@ -295,10 +280,15 @@ class Pictures:
         found = []
         lines = np.array_split(difference, 3, axis=0)
         regions = (region for line in lines for region in np.array_split(line, 3, axis=1))
-        for name, region in zip(REGIONS, regions, strict=True):
+        names = (
+            *("top left", "top", "top right"),
+            *("left", "centre", "right"),
+            *("bottom left", "bottom", "bottom right"),
+        )
+        for name, region in zip(names, regions, strict=True):
             strength = float(region.mean()) if region.size else 0.0
             word = "dark" if (strength > 0) == in_grey else "light"
-            if abs(strength) >= PALE:
+            if abs(strength) >= PAGE.pale:
                 found.append(
                     Trait(
                         Feature(f"{word} {name}", "term"),

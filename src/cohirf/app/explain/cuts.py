@@ -11,20 +11,10 @@ from typing import Any
 import numpy as np
 
 from cohirf import Choice, CoHiRF
+from cohirf.app.explain.policy import CUT
 from cohirf.hierarchy import FusionHierarchy, find_roots_of
 from cohirf.inspection import MergeTree, cluster_positions
 from cohirf.rows import IntArray
-
-# Every number of clusters up to the first can be chosen; above it, numbers of equal ratio, and
-# those of levels.
-EVERY_NUMBER = 60
-LARGEST_NUMBER = 500
-RATIO = 1.2
-MAX_LEVELS = 30
-NEAR_BEST = 0.02  # silhouettes that differ by less are equally good
-N_OTHERS = 3
-SILHOUETTE = "the silhouette, how clearly clusters are apart"
-FIT = f"{SILHOUETTE}, and how many near neighbours are together"
 
 
 @dataclass(frozen=True)
@@ -81,9 +71,9 @@ def find_cuts(model: CoHiRF) -> list[Cut]:
         return [Cut(np.full(len(model.labels_), -1), nothing, nothing, nothing, 0, is_final=True)]
     leaves = TreeLeaves.of(hierarchy, tree)
     levels = leaves.count_levels(hierarchy)
-    n_steps = int(np.log(LARGEST_NUMBER / EVERY_NUMBER) / np.log(RATIO))
-    many = (round(EVERY_NUMBER * RATIO**step) for step in range(1, n_steps + 1))
-    offered = {*range(1, EVERY_NUMBER + 1), *many, min(tree.n_leaves, LARGEST_NUMBER)}
+    n_steps = int(np.log(CUT.largest / CUT.every_number) / np.log(CUT.ratio))
+    many = (round(CUT.every_number * CUT.ratio**step) for step in range(1, n_steps + 1))
+    offered = {*range(1, CUT.every_number + 1), *many, min(tree.n_leaves, CUT.largest)}
     numbers = sorted({number for number in offered if number <= tree.n_leaves} | {*levels.values()})
     cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
     final = leaves.final_cut(model)
@@ -164,14 +154,14 @@ class TreeLeaves:
         order = np.lexsort((size, np.bincount(final, weights=size)[final], until))
         rank = np.empty(tree.n_leaves, dtype=np.int64)
         rank[order] = np.arange(tree.n_leaves)
-        of_leaf = tree.cut(min(tree.n_leaves, LARGEST_NUMBER))
+        of_leaf = tree.cut(min(tree.n_leaves, CUT.largest))
         _, first = np.unique(of_leaf, return_index=True)
         return cls(tree, of_row, number, medoid, size, rank, tree.prune(first[of_leaf]), of_leaf)
 
     def count_levels(self, hierarchy: FusionHierarchy) -> dict[int, int]:
         """Return the number of clusters, without noise, of each level that is a cut of the tree."""
         last = hierarchy.n_levels
-        first = max(min(self.tree.level, last), last + 1 - MAX_LEVELS)
+        first = max(min(self.tree.level, last), last + 1 - CUT.levels)
         return {level: self._count_survivors(hierarchy, level) for level in range(first, last + 1)}
 
     def _count_survivors(self, hierarchy: FusionHierarchy, level: int) -> int:
@@ -227,10 +217,11 @@ def suggest_cut(
     scored = {
         number: value
         for number, value in enumerate(silhouettes)
-        if value is not None and 2 <= cuts[number].n_clusters <= LARGEST_NUMBER
+        if value is not None and 2 <= cuts[number].n_clusters <= CUT.largest
     }
     if not scored:
         return None
+    silhouette = "the silhouette, how clearly clusters are apart"
     if choice is not None and not choice.is_given:
         chosen = next(
             (number for number in scored if cuts[number].n_clusters == choice.n_clusters), None
@@ -242,13 +233,14 @@ def suggest_cut(
             )
             of_number = dict(zip(choice.candidates.tolist(), choice.figures.tolist(), strict=True))
             curve = [of_number.get(cut.n_clusters) for cut in cuts]
-            return {"cut": chosen, "text": text, "curve": curve, "measure": FIT}
+            measure = f"{silhouette}, and how many near neighbours are together"
+            return {"cut": chosen, "text": text, "curve": curve, "measure": measure}
     if choice is not None and choice.merge != "compact":
         # the silhouette is low for clusters that are long or curved, however clear they are
         return None
     best = max(scored, key=lambda number: scored[number])
     text = _give_reason(cuts, scored, best)
-    return {"cut": best, "text": text, "curve": list(silhouettes), "measure": SILHOUETTE}
+    return {"cut": best, "text": text, "curve": list(silhouettes), "measure": silhouette}
 
 
 def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> str:
@@ -258,11 +250,13 @@ def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> st
         "apart and 0 is touching)."
     )
     near = [
-        number for number in scored if number != best and scored[number] > scored[best] - NEAR_BEST
+        number
+        for number in scored
+        if number != best and scored[number] > scored[best] - CUT.near_best
     ]
     if not (numbers := [str(cuts[number].n_clusters) for number in near]):
         return text
-    if len(numbers) > N_OTHERS:
+    if len(numbers) > CUT.others:
         return f"{text} Other numbers are about as good, such as {numbers[0]} or {numbers[-1]}."
     *first, last = numbers
     return (

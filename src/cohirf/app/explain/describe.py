@@ -27,25 +27,11 @@ from cohirf.app.explain.effects import (
     find_traits_of_sets,
 )
 from cohirf.app.explain.facts import Fact
+from cohirf.app.explain.policy import BETWEEN, LEVEL, SAMPLE, WORD
 from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
-from cohirf.app.explain.study import (
-    DESCRIBED,
-    MAX_DESCRIBED,
-    Sample,
-    add_rare,
-    draw,
-    draw_sample,
-    make_study,
-)
+from cohirf.app.explain.study import Sample, add_rare, draw, draw_sample, make_study
 from cohirf.app.explain.table import read_table
-from cohirf.app.explain.words import (
-    NEARLY_ALL,
-    choose_names,
-    is_true,
-    join_words,
-    name_clusters,
-    uncapitalised,
-)
+from cohirf.app.explain.words import choose_names, is_true, join_words, name_clusters, uncapitalised
 from cohirf.app.preparation.decide import NAMED
 from cohirf.hierarchy import (
     STROKES,
@@ -59,20 +45,6 @@ from cohirf.hierarchy import (
 from cohirf.inspection import cluster_positions, remedies_for
 from cohirf.rows import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.wording import count_of, number_repeated, percent
-
-N_SHOWN = 3  # traits in the table
-BRANCH_TRAITS = 2  # in the name of a branch
-# up to so many are named in the headline
-NAMED_CLUSTERS = 6
-ROWS_IN_HEADLINE = 3
-# Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
-APART = 0.02
-TOUCHING = 0.2
-OVERLAPPING = 0.4
-# Densities half-way between two clusters, compared with their centres: up to this there is a gap,
-# from that on none.
-HALF_FILLED = 0.3
-FILLED = 0.7
 
 
 @dataclass(frozen=True)
@@ -171,7 +143,7 @@ class Description:
         if (
             data is None
             or data.source.n_rows != self.n_rows
-            or not 0 < self.n_noise <= ROWS_IN_HEADLINE
+            or not 0 < self.n_noise <= WORD.named_rows
         ):
             return []
         names: list[str] = data.name_rows(
@@ -190,7 +162,7 @@ class Description:
 def tabulate(found: Description, user: str) -> Any:
     """Return a description as a pandas table; ``user`` is what the caller has called."""
     labels = found.model.cluster_numbers_.tolist()
-    traits = {cluster.label: cluster.traits[:N_SHOWN] for cluster in found.clusters}
+    traits = {cluster.label: cluster.traits[: WORD.table_traits] for cluster in found.clusters}
     columns: dict[str, list[Any]] = {
         "cluster": list(labels),
         "name": [found.name(label) for label in labels],
@@ -266,7 +238,7 @@ def describe_sample(sample: Sample) -> Description:
     n_rows = int(counts.sum())
     sizes = counts[1:]
     stability = mean_stability(model, labels, model.n_clusters_)
-    chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
+    chosen = np.sort(np.argsort(-sizes, kind="stable")[: SAMPLE.described_clusters])
     traits = find_traits(sample.table, sample.labels, chosen)
     traits = [sample.begin_with_repeated(some) for some in traits]
     tree = model.hierarchy_.tree
@@ -310,9 +282,9 @@ def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
         most = find_difference(table, labels, larger, smaller)
         found += [] if most is None else [say_difference(most, numbers[larger], numbers[smaller])]
     column, count = find_dominated(table, labels, clusters)
-    if 2 * count > len(clusters) > NAMED_CLUSTERS and not sample.repeated:
+    if 2 * count > len(clusters) > WORD.named_clusters and not sample.repeated:
         which = f"In {count:,} of the {len(clusters):,} clusters"
-        words = f"{which}, at least {percent(NEARLY_ALL)} of the rows have the same {column}."
+        words = f"{which}, at least {percent(LEVEL.nearly_all)} of the rows have the same {column}."
         of_all = float(len(clusters))
         found.append(Fact(words, "dominated", count, columns=(column,), other=of_all))
     if sample.repeated:
@@ -393,7 +365,7 @@ def name_partition(
     ['low spend, older', 'high spend, younger']
     """
     labels = np.asarray(labels)
-    rows = add_rare(labels, draw(len(labels), DESCRIBED.most))
+    rows = add_rare(labels, draw(len(labels), SAMPLE.described.most))
     table = read_table(X, rows, feature_names)
     return name_clusters(
         find_traits(table, labels[rows], np.arange(int(labels.max(initial=-1)) + 1))
@@ -498,7 +470,7 @@ def name_tree(
     others = [sibling.get(node.groups, ()) for node in branches]
     splits = find_splits(sample.table, groups, sets, others)
     for node, of_branch, split in zip(branches, traits, splits, strict=True):
-        names[node.groups] = name_clusters([of_branch[:BRANCH_TRAITS]], [split])[0]
+        names[node.groups] = name_clusters([of_branch[: WORD.branch_traits]], [split])[0]
     return NamedTree(outline, names)
 
 
@@ -654,7 +626,9 @@ def make_headline(
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
     found = description.badly_fitting
-    has_gaps = n_clusters == 1 or (found.share_between <= APART and not found.filled > HALF_FILLED)
+    has_gaps = n_clusters == 1 or (
+        found.share_between <= BETWEEN.apart and not found.filled > BETWEEN.half_filled
+    )
     trust, tone = (
         ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
     )
@@ -673,7 +647,9 @@ def make_headline(
             separation = say_separation(
                 found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure
             )
-        if tone == "good" and (found.share_between > TOUCHING or found.filled > HALF_FILLED):
+        if tone == "good" and (
+            found.share_between > BETWEEN.touching or found.filled > BETWEEN.half_filled
+        ):
             tone = "fair"
     said = (f"{count}.", " ".join(groups), separation, exceptions, trust, tone)
     return Headline(*said, tuple(groups), tuple(facts))
@@ -686,7 +662,7 @@ def say_groups(description: Description) -> tuple[list[str], list[Fact]]:
     with it.
     """
     order = np.argsort(-description.sizes, kind="stable").tolist()
-    shown = order if len(order) <= NAMED_CLUSTERS else [order[0], order[-1]]
+    shown = order if len(order) <= WORD.named_clusters else [order[0], order[-1]]
     begins = [""] * len(shown)
     if len(order) > len(shown):
         begins = ["The largest has ", "The smallest has "]
@@ -720,24 +696,24 @@ def say_separation(
         f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
     )
     if not is_clear:
-        if share > APART:
+        if share > BETWEEN.apart:
             return f"{between[0].upper()}{between[1:]} of them."
         return ""
     between = f"{between} clusters"
-    if filled > FILLED and share <= TOUCHING:
+    if filled > BETWEEN.filled and share <= BETWEEN.touching:
         return (
             "They run into each other, with no gap between them: the border could as well be "
             f"elsewhere ({between})."
         )
-    if share <= APART and not filled > HALF_FILLED and is_sure:
+    if share <= BETWEEN.apart and not filled > BETWEEN.half_filled and is_sure:
         return f"They are clearly apart: {between}."
-    if share <= APART and not filled > HALF_FILLED:
+    if share <= BETWEEN.apart and not filled > BETWEEN.half_filled:
         return (
             f"{between[0].upper()}{between[1:]}, but it is not sure that there are these clusters."
         )
-    if share <= TOUCHING:
+    if share <= BETWEEN.touching:
         return f"They touch: {between}."
-    if share <= OVERLAPPING:
+    if share <= BETWEEN.overlapping:
         return f"They overlap: {between}, where the border could as well be elsewhere."
     return (
         f"They are not separate: {between}. Read them as regions of one cloud of rows, not as "
@@ -765,7 +741,7 @@ def say_exceptions(description: Description, data: Any) -> str:
     else:
         rows = np.empty(0, dtype=np.int64)
     if n_filled := len(rows):
-        names = data.name_rows(rows[:ROWS_IN_HEADLINE].tolist())
+        names = data.name_rows(rows[: WORD.named_rows].tolist())
         if names:
             such_as = f" ({'such as ' if n_filled > len(names) else ''}{join_words(names)})"
         else:

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.app.explain.facts import OTHERS, Fact
+from cohirf.app.explain.facts import Fact
+from cohirf.app.explain.policy import LEVEL, SAMPLE, TRAIT
 from cohirf.app.explain.table import Feature, Sets, Sums, Table, as_dense
 from cohirf.app.explain.words import (
-    HARDLY,
-    NEARLY_ALL,
     join_levels,
     plain_name,
     say_level,
@@ -32,45 +31,6 @@ from cohirf.app.explain.words import (
     splits_plainly,
 )
 from cohirf.rows import FloatArray, IntArray, row_blocks
-
-COMPARED_CELLS = 2**21  # clusters times features that are compared at a time
-N_TRAITS = 8  # of each cluster
-LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
-OF_ALL = 0.95  # share of rows whose level is said instead of one that they lack
-# up to so many are few, if this share of the rows has each
-FEW_LEVELS = 3
-COMMON_LEVEL = 0.1
-ROUNDING = 0.01  # relative difference of effects that are the same
-# interquartile ranges; numbers that are further away from the quartiles count as if they were so
-# far
-TAIL = 3.0
-# A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is
-# in the middle if its mean is this many standard deviations away from the lowest and the highest
-# value.
-MIDDLE_EFFECT = 0.8
-MIDDLE_NARROWNESS = 0.5
-MIDDLE_DISTANCE = 0.8
-SHORTEST_SERIES = 3  # columns
-FAINT = (
-    0.5  # standard deviations; a cluster that differs less is "high" only if no other one is higher
-)
-ALL_HAVE = 0.995  # share of rows of a cluster that have a level, to the whole percent
-RARE = 0.4  # share of rows of a cluster whose level is not worth a name
-SAME_COLUMN = 0.95  # correlation of columns that say the same
-# rows that it is taken from
-FEWEST_CORRELATED = 50
-LIKENESS_ROWS = 2000
-FROM_SERIES = 3  # traits of a cluster that are from one series
-ALIKE = 0.5  # a neighbour in a series belongs to a trait if it has this share of its strength
-TRIED = 20  # features that split most
-VALUE = 0.5  # how much a split in values counts, compared with one in words
-# standard deviations of a cluster and its sibling together, from which on a feature splits them
-SPLIT = 0.5
-REPEATED = 0.85  # adjusted Rand index of clusters and categories, from which they say the same
-MOST_COMBINED = 3
-TRIED_CATEGORIES = 10
-# standard deviations of all rows; a mean that is nearer to the others is neither high nor low
-ABOUT = 0.3
 
 
 @dataclass(frozen=True)
@@ -194,7 +154,7 @@ class Trait:
             columns=(feature.name,),
             levels=feature.levels,
             relation=relation,
-            compared_with="" if relation == "is" else OTHERS,
+            compared_with="" if relation == "is" else "all other rows",
         )
 
     @property
@@ -207,15 +167,15 @@ class Trait:
         """Whether the trait is a level that all rows of the cluster have, or nearly all, and hardly
         any other row.
         """
-        is_their_own = self.inside >= NEARLY_ALL and self.outside <= HARDLY
-        return self.feature.kind == "level" and (self.inside >= ALL_HAVE or is_their_own)
+        is_their_own = self.inside >= LEVEL.nearly_all and self.outside <= LEVEL.hardly
+        return self.feature.kind == "level" and (self.inside >= LEVEL.all_have or is_their_own)
 
     @property
     def is_rare(self) -> bool:
         """Whether the trait is a level that few rows of the cluster have, even if fewer others
         do.
         """
-        return self.feature.kind == "level" and self.effect > 0 and self.inside < RARE
+        return self.feature.kind == "level" and self.effect > 0 and self.inside < LEVEL.rare
 
     @cached_property
     def values(self) -> str:
@@ -259,12 +219,12 @@ def _compare_sets(
     What only a few huge numbers say has no effect.
     """
     without_tails = _cut_tails(table)
-    for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
+    for block in row_blocks(len(sets), max(1, SAMPLE.block_cells // table.values.shape[1])):
         effects, of_most = (
             compare_sums(one, one.sum_up(labels, sets[block])) for one in (table, without_tails)
         )
         effect, without = effects.effect, of_most.effect
-        kept = np.minimum(np.abs(effect), FAINT) * (1 - ROUNDING)
+        kept = np.minimum(np.abs(effect), TRAIT.faint) * (1 - TRAIT.rounding)
         is_of_tails = (effect * without <= 0) | (np.abs(without) < kept)
         effects = replace(effects, effect=np.where(is_of_tails, 0, effect))
         yield effects, _find_middle(table, effects)
@@ -299,7 +259,7 @@ def _phrases_of(
     strength = np.where(middle, effects.narrowness[place], np.abs(effect))
     kind = np.where(middle, 0, np.sign(effect))
     found: set[str] = set()
-    for column in np.flatnonzero(middle | (np.abs(effect) >= ABOUT)).tolist():
+    for column in np.flatnonzero(middle | (np.abs(effect) >= TRAIT.about)).tolist():
         feature = features[column]
         if feature.kind == "term" and effect[column] < 0:
             continue
@@ -311,7 +271,7 @@ def _phrases_of(
         )
         trait = Trait(feature, *figures)
         span = _say_run(features, series.run(column, strength, kind))
-        if abs(effect[column]) >= ABOUT:
+        if abs(effect[column]) >= TRAIT.about:
             ways = [trait, replace(trait, span=span)]
         else:
             ways = []
@@ -338,7 +298,7 @@ def _cut_tails(table: Table) -> Table:
         return table
     values = table.values.copy()
     low, high = np.quantile(values[:, columns], [0.25, 0.75], axis=0)
-    reach = np.where(high > low, TAIL * (high - low), np.inf)
+    reach = np.where(high > low, TRAIT.tail * (high - low), np.inf)
     values[:, columns] = np.clip(values[:, columns], low - reach, high + reach)
     return replace(table, values=values)
 
@@ -349,9 +309,11 @@ def _find_middle(table: Table, effects: Effects) -> NDArray[np.bool_]:
     """
     low, high = table.limits
     room = np.minimum(effects.mean - low, high - effects.mean)
-    is_narrow = (np.abs(effects.effect) < MIDDLE_EFFECT) & (effects.narrowness > MIDDLE_NARROWNESS)
+    is_narrow = (np.abs(effects.effect) < TRAIT.middle_effect) & (
+        effects.narrowness > TRAIT.middle_narrowness
+    )
     is_number = _is_kind(table.features, "number")
-    return np.asarray(is_number & is_narrow & (room >= MIDDLE_DISTANCE * table.deviation))
+    return np.asarray(is_number & is_narrow & (room >= TRAIT.middle_distance * table.deviation))
 
 
 def _without_between(features: list[Feature], effects: Effects) -> FloatArray:
@@ -364,8 +326,8 @@ def _without_between(features: list[Feature], effects: Effects) -> FloatArray:
     mean = effects.mean
     size = np.abs(effects.effect)
     is_outdone = np.where(is_low, mean > mean.min(axis=0), mean < mean.max(axis=0))
-    is_between = _is_kind(features, "number") & (size < FAINT) & is_outdone
-    is_plain = ((size >= FAINT) & ~is_between).sum(axis=1, keepdims=True) < 2
+    is_between = _is_kind(features, "number") & (size < TRAIT.faint) & is_outdone
+    is_plain = ((size >= TRAIT.faint) & ~is_between).sum(axis=1, keepdims=True) < 2
     return np.asarray(np.where(is_between & ~is_plain, 0, effects.effect))
 
 
@@ -388,7 +350,7 @@ class Series:
         members = [
             [column for _, column in sorted(some)]
             for some in found.values()
-            if len(some) >= SHORTEST_SERIES
+            if len(some) >= TRAIT.series_columns
         ]
         place = {
             column: (number, at)
@@ -403,7 +365,7 @@ class Series:
         """
         number, at = self.place.get(column, (-1, 0))
         some = np.array(self.members[number] if number >= 0 else [column])
-        is_alike = (kind[some] == kind[column]) & (strength[some] >= ALIKE * strength[column])
+        is_alike = (kind[some] == kind[column]) & (strength[some] >= TRAIT.alike * strength[column])
         others = np.flatnonzero(~is_alike)
         first = others[others < at].max(initial=-1) + 1
         last = others[others > at].min(initial=len(some))
@@ -418,7 +380,7 @@ class Likeness:
     def __init__(self, table: Table, labels: IntArray) -> None:
         self.table = table
         n_rows = len(table.rows)
-        self.some = np.arange(n_rows)[:: max(n_rows // LIKENESS_ROWS, 1)]
+        self.some = np.arange(n_rows)[:: max(n_rows // TRAIT.likeness_rows, 1)]
         self.group = np.unique(labels[self.some], return_inverse=True)[1]
         self.columns: dict[int, FloatArray] = {}
         self.known: dict[tuple[int, int], bool] = {}
@@ -428,8 +390,8 @@ class Likeness:
         pair = min(one, other), max(one, other)
         if pair not in self.known:
             kinds = {self.table.features[column].kind for column in pair}
-            is_known = kinds == {"number"} and len(self.some) >= FEWEST_CORRELATED
-            self.known[pair] = is_known and self._correlate(*pair) >= SAME_COLUMN
+            is_known = kinds == {"number"} and len(self.some) >= TRAIT.correlated_rows
+            self.known[pair] = is_known and self._correlate(*pair) >= TRAIT.same_column
         return self.known[pair]
 
     def _correlate(self, one: int, other: int) -> float:
@@ -473,7 +435,7 @@ def _traits_of(
     effect = effects.effect[place]
     middle = is_middle[place]
     strength = np.where(middle, effects.narrowness[place], np.abs(effect))
-    strength[_is_kind(features, "level") & (effect < 0)] *= LACK
+    strength[_is_kind(features, "level") & (effect < 0)] *= LEVEL.lack
     kind = np.where(middle, 0, np.sign(effect))
     traits: dict[str, Trait] = {}
     spans: dict[int, str] = {}
@@ -481,12 +443,12 @@ def _traits_of(
     alone = list[int]()
     for column in np.argsort(-strength, kind="stable").tolist():
         feature, (number, _) = features[column], series.place.get(column, (-1, 0))
-        if len(traits) == N_TRAITS or strength[column] <= 0:
+        if len(traits) == TRAIT.most or strength[column] <= 0:
             break
         if (
             feature.name in traits
             or (feature.kind == "term" and effect[column] < 0)
-            or taken[number] == FROM_SERIES
+            or taken[number] == TRAIT.series_traits
         ):
             continue  # one trait of each category; a word that a cluster lacks says little about it
         if number < 0 and any(likeness(column, other) for other in alone):
@@ -529,7 +491,7 @@ def _level_of_all(
     """
     if features[column].kind != "level" or effect[column] > 0:
         return column
-    is_of_all = (mean >= OF_ALL) & (effect > 0)
+    is_of_all = (mean >= LEVEL.of_all) & (effect > 0)
     levels = (
         place
         for place in np.flatnonzero(is_of_all).tolist()
@@ -549,9 +511,9 @@ def _few_levels(
     same = [
         place for place, feature in enumerate(features) if feature.name == features[column].name
     ]
-    levels = [place for place in same if inside[place] >= COMMON_LEVEL]
-    is_theirs = inside[levels].sum() >= NEARLY_ALL and outside[levels].sum() <= HARDLY
-    return levels if 1 < len(levels) <= FEW_LEVELS and is_theirs else []
+    levels = [place for place in same if inside[place] >= LEVEL.common]
+    is_theirs = inside[levels].sum() >= LEVEL.nearly_all and outside[levels].sum() <= LEVEL.hardly
+    return levels if 1 < len(levels) <= LEVEL.several and is_theirs else []
 
 
 def _join_features(features: list[Feature], levels: list[int]) -> Feature:
@@ -573,7 +535,7 @@ def find_splits(table: Table, labels: IntArray, sets: Sets, siblings: Sets) -> l
         return [None for _ in sets]
     series = Series.of(table.features)
     found = []
-    for block in row_blocks(len(sets), max(1, COMPARED_CELLS // table.values.shape[1])):
+    for block in row_blocks(len(sets), max(1, SAMPLE.block_cells // table.values.shape[1])):
         parts = table.sum_up(labels, [*sets[block], *siblings[block]])
         for place in range(len(parts.n_rows) // 2):
             both = parts.each(itemgetter([place, len(parts.n_rows) // 2 + place]))
@@ -595,27 +557,29 @@ def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
     )
     strength = np.abs(difference)
     is_level = _is_kind(features, "level")
-    strength[is_level & (difference < 0)] *= LACK
+    strength[is_level & (difference < 0)] *= LEVEL.lack
     strength[_is_kind(features, "term") & (difference < 0)] = 0
     effects = compare_sums(table, parts)
     is_middle = _find_middle(table, effects)
-    position = np.where(is_middle | (np.abs(effects.effect) < ABOUT), 0, np.sign(effects.effect))
+    position = np.where(
+        is_middle | (np.abs(effects.effect) < TRAIT.about), 0, np.sign(effects.effect)
+    )
     is_same = position[0] == position[1]
     is_placed = ((position != 0) | is_middle).all(axis=0)
     # of features that split about as well, one that also sets both apart from all other rows, in
     # words, says more
-    salience = (ABOUT + np.abs(effects.effect).min(axis=0)) * np.where(
-        is_same & ~is_level, VALUE, 1
+    salience = (TRAIT.about + np.abs(effects.effect).min(axis=0)) * np.where(
+        is_same & ~is_level, TRAIT.value, 1
     )
-    score = np.where(strength >= ALIKE * strength.max(), strength * salience, 0)
-    for column in np.argsort(-score, kind="stable")[:TRIED].tolist():
+    score = np.where(strength >= TRAIT.alike * strength.max(), strength * salience, 0)
+    for column in np.argsort(-score, kind="stable")[: TRAIT.tried].tolist():
         feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
         is_plain = is_same[column] or is_placed[column]
         if is_level[column]:
             is_true = splits_plainly(feature, inside, outside)
         else:
             is_true = is_plain
-        if strength[column] >= SPLIT and score[column] > 0 and is_true:
+        if strength[column] >= TRAIT.split and score[column] > 0 and is_true:
             column = _level_of_all(features, column, effects.effect[0], effects.mean[0])
             feature, (inside, outside) = features[column], effects.mean[:, column].tolist()
             figures = float(effects.effect[0, column]), inside, outside, float(strength[column])
@@ -641,7 +605,7 @@ def find_difference(table: Table, labels: IntArray, one: int, other: int) -> Tra
     first, second = parts.mean()
     away = np.where(is_known, first - second, 0) / np.where(is_known, table.deviation, 1)
     column = int(np.abs(away).argmax())
-    if np.abs(away[column]) < ABOUT:
+    if np.abs(away[column]) < TRAIT.about:
         return None
     inside, outside = as_dense(table.origin + parts.mean())[:, column].tolist()
     effect = float(away[column])
@@ -663,7 +627,7 @@ def find_dominated(table: Table, labels: IntArray, clusters: IntArray) -> tuple[
     shares = table.origin + table.sum_up(labels, clusters[:, None].tolist()).mean()
     found = {}
     for name, levels in columns.items():
-        is_one = shares[:, levels].max(axis=1) >= NEARLY_ALL
+        is_one = shares[:, levels].max(axis=1) >= LEVEL.nearly_all
         different = np.unique(shares[:, levels].argmax(axis=1)[is_one])
         if 2 * len(different) > is_one.sum():
             found[name] = int(is_one.sum())
@@ -702,14 +666,14 @@ def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
     groups = np.zeros(len(labels), dtype=np.int64)
     best = 0.0
-    while levels and len(found) < MOST_COMBINED and best < REPEATED:
+    while levels and len(found) < TRAIT.combined and best < TRAIT.repeated:
         crossed = {name: groups * (int(codes.max()) + 1) + codes for name, codes in levels.items()}
         alike = {name: float(adjusted_rand_score(labels, codes)) for name, codes in crossed.items()}
-        nearest = sorted(alike, key=alike.__getitem__, reverse=True)[:TRIED_CATEGORIES]
+        nearest = sorted(alike, key=alike.__getitem__, reverse=True)[: TRAIT.tried_categories]
         if alike[nearest[0]] <= best:
             break
         found = (*found, nearest[0])
         groups = crossed[nearest[0]]
         best = alike[nearest[0]]
         levels = {name: levels[name] for name in nearest[1:]}
-    return found if best >= REPEATED else ()
+    return found if best >= TRAIT.repeated else ()

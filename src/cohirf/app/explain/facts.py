@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-OTHERS = "all other rows"
-
 
 @dataclass(frozen=True)
 class Fact:

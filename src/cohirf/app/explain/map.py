@@ -17,9 +17,10 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.app.explain.cuts import EVERY_NUMBER, Cut
+from cohirf.app.explain.cuts import Cut
 from cohirf.app.explain.diagnose import K_MEANS, rival_of
 from cohirf.app.explain.page import pack
+from cohirf.app.explain.policy import CUT, PAGE
 from cohirf.app.explain.study import Sample, Study
 from cohirf.app.explain.table import read_rows
 from cohirf.app.plotting.canvas import find_subject
@@ -28,34 +29,6 @@ from cohirf.app.plotting.trees import merged_tree
 from cohirf.hierarchy import has_merges
 from cohirf.inspection import MERGES
 from cohirf.rows import IntArray
-
-GRID = 4000  # coordinates are rounded to this many steps, less than a pixel
-PCA = "Principal components"
-FEATURES = "Features"
-UMAP = "UMAP"
-PLACES = "Places"
-# degrees between lines
-STEPS = (
-    0.001,
-    0.002,
-    0.005,
-    0.01,
-    0.02,
-    0.05,
-    0.1,
-    0.2,
-    0.5,
-    1,
-    2,
-    5,
-    10,
-    15,
-    30,
-    60,
-)
-MOST_DEGREES = 6  # in each direction
-NARROWEST_DEGREE = 0.1  # near the poles, degrees of longitude are not drawn still narrower
-MAX_LEAVES = 240  # of the tree
 
 
 def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, Any]:
@@ -75,11 +48,15 @@ def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, 
     else:
         projection = project_rows(features, np.concatenate([rows, exemplars]), study.feature_names)
         maps = [
-            _describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)
+            _describe_map(
+                "Principal components" if is_projected else "Features",
+                projection,
+                same_unit=is_projected,
+            )
         ]
     if is_projected and features.shape[0] > UMAP_NEIGHBOURS and find_spec("umap") is not None:
         placed = project_rows(features, rows, None, method="umap")
-        maps.append(_describe_map(UMAP, placed, same_unit=True))
+        maps.append(_describe_map("UMAP", placed, same_unit=True))
     classes = None
     if study.classes is not None:
         used, number = np.unique(study.classes.codes[rows], return_inverse=True)
@@ -110,7 +87,9 @@ def _describe_map(name: str, projection: Projection, *, same_unit: bool) -> dict
         scale = np.full(
             2, max(float(scale.max()) if width.max() > 0 else 1.0, np.finfo(np.float64).tiny)
         )
-    placed: NDArray[np.int64] = np.rint(GRID * (projection.points - low) / scale).astype(np.int64)
+    placed: NDArray[np.int64] = np.rint(PAGE.grid * (projection.points - low) / scale).astype(
+        np.int64
+    )
     return {
         "name": name,
         "axes": projection.names,
@@ -132,13 +111,15 @@ def place_on_globe(features: Any) -> dict[str, Any]:
     by_size = np.unique(longitude % 360)
     edge = float(np.roll(by_size, -1)[np.diff(by_size, append=by_size[0] + 360).argmax()])
     east = (longitude - edge) % 360
-    narrow = max(float(np.cos(np.radians((latitude.min() + latitude.max()) / 2))), NARROWEST_DEGREE)
+    narrow = max(
+        float(np.cos(np.radians((latitude.min() + latitude.max()) / 2))), PAGE.narrowest_degree
+    )
     found = _describe_map(
-        PLACES,
+        "Places",
         Projection(np.c_[east * narrow, latitude], ["longitude", "latitude"]),
         same_unit=True,
     )
-    grid = GRID / max(
+    grid = PAGE.grid / max(
         float(np.ptp(east)) * narrow, float(np.ptp(latitude)), np.finfo(np.float64).tiny
     )
     across = [(degrees, (degrees + edge + 180) % 360 - 180) for degrees in _find_lines(east, edge)]
@@ -162,7 +143,9 @@ def _find_lines(degrees: NDArray[np.float64], edge: float) -> list[float]:
     """
     low = float(degrees.min()) + edge
     high = float(degrees.max()) + edge
-    step = next((step for step in STEPS if high - low <= MOST_DEGREES * step), STEPS[-1])
+    fractions = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+    steps = (*fractions, 1, 2, 5, 10, 15, 30, 60)
+    step = next((step for step in steps if high - low <= PAGE.degrees * step), steps[-1])
     return [
         float(number * step) - edge
         for number in range(math.ceil(low / step), math.floor(high / step) + 1)
@@ -188,7 +171,7 @@ def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[s
         return None
     tree = merged_tree(
         subject,
-        max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= MAX_LEAVES),
+        max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= PAGE.leaves),
     )
     # each leaf is in one of its clusters
     is_shown = [cut.n_merged <= tree.n_leaves for cut in cuts]
@@ -240,7 +223,7 @@ def _show_merge(
     model = sample.study.model
     assert model.choice_ is not None  # merges were compared
     hierarchy = fit_other(model, fitted, model.choice_.n_clusters, merge).hierarchy_
-    finest = hierarchy.cut(n_clusters=min(EVERY_NUMBER, hierarchy.tree.n_leaves))
+    finest = hierarchy.cut(n_clusters=min(CUT.every_number, hierarchy.tree.n_leaves))
     part = finest[pairwise_distances_argmin(sample.features[sample.points], fitted)]
     _, first = np.unique(finest, return_index=True)
     coloured: list[list[int] | None] = [None] * len(cuts)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.words import say_value
 from cohirf.app.plotting.canvas import (
     HUES,
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from cohirf.app.explain.cuts import Cut
     from cohirf.app.explain.study import RowNames
 
-MOST_LABELLED = 5_000_000  # a browser could not write a CSV file with more lines
-MAX_CHARACTERS = 1_200_000  # of the page, for labels; and as many for names
-DENSEST = 6  # names are hardly ever compressed to less than a sixth: longer ones need not be tried
-HTML = files("cohirf.app.explain") / "html"  # a folder, or a part of a zip file
 # The script is these files, one after the other, in one function: each answers one question.
 SCRIPTS = """
     unpack text dom theme state address map tree slider strip distributions cards heatmap odd_rows
@@ -54,7 +51,6 @@ FOR_SCRIPT = """
     row_names contraction
 """
 N_COLOURS = len(HUES) * len(ROUNDS)  # with more clusters, colours repeat
-MINUS = "\N{MINUS SIGN}"
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:
@@ -91,12 +87,14 @@ def compress_to_text(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content)).decode("ascii")
 
 
-def pack_labels(cuts: Sequence[Cut], max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
+def pack_labels(
+    cuts: Sequence[Cut], max_characters: int = PAGE.characters
+) -> dict[str, Any] | None:
     """Return the labels of all rows at the finest cut whose labels fit into the page.
 
     None if those of no cut fit.
     """
-    if len(cuts[0].leaf_of_row) > MOST_LABELLED:
+    if len(cuts[0].leaf_of_row) > PAGE.labelled_rows:
         return None
     for number in range(len(cuts) - 1, -1, -1):
         if cuts[number].is_whole:
@@ -107,7 +105,7 @@ def pack_labels(cuts: Sequence[Cut], max_characters: int = MAX_CHARACTERS) -> di
 
 
 def pack_names(
-    row_names: RowNames | None, max_characters: int = MAX_CHARACTERS
+    row_names: RowNames | None, max_characters: int = PAGE.characters
 ) -> dict[str, Any] | None:
     """Return the names of all rows, one per line, and that of their column.
 
@@ -116,7 +114,7 @@ def pack_names(
     if row_names is None:
         return None
     lines = "\n".join(" ".join(name.split()) for name in row_names.names)
-    can_fit = len(lines) <= DENSEST * max_characters
+    can_fit = len(lines) <= PAGE.compression * max_characters
     if can_fit:
         packed = compress_to_text(lines.encode("utf-8", "replace"))
     else:
@@ -191,7 +189,8 @@ def _trusted(text: str) -> Any:
 
 
 def _read_file(name: str) -> str:
-    return (HTML / name).read_text(encoding="utf-8")
+    folder = files("cohirf.app.explain") / "html"  # may be a part of a zip file
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def compress_json(content: Any) -> str:
@@ -220,14 +219,14 @@ def decimal(value: float | None, digits: int = 2) -> str:
     """Return a number with ``digits`` decimals, or a dash for None."""
     if value is None:
         return "\N{EN DASH}"
-    return f"{value:.{digits}f}".replace("-", MINUS)
+    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 FILTERS = {
     "thousands": "{:,}".format,
     "percent": percent,
     "decimal": decimal,
-    "significant": lambda value: say_value(value).replace("-", MINUS),
+    "significant": lambda value: say_value(value).replace("-", "\N{MINUS SIGN}"),
     "plural": count_of,
 }
 

@@ -26,6 +26,7 @@ from cohirf.app.explain.describe import describe_sample, make_headline
 from cohirf.app.explain.diagnose import agreement_with_classes, diagnose_model
 from cohirf.app.explain.map import describe_merges, place_points, show_other_merges
 from cohirf.app.explain.page import pack_labels, pack_names, render, render_update
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.rows import find_badly_fitting
 from cohirf.app.explain.script import describe_run
 from cohirf.app.explain.study import Study, check_study, draw_sample, tell_columns
@@ -36,8 +37,6 @@ from cohirf.inspection import Step, Totals, call_cluster, cluster_positions
 from cohirf.store import Origin, replacing
 
 WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
-MAX_SHAPES = 12  # clusters with a shape of their own
-MAX_TOLD = 20  # steps in the table
 
 
 def describe_history(model: CoHiRF) -> dict[str, Any] | None:
@@ -72,9 +71,9 @@ def describe_history(model: CoHiRF) -> dict[str, Any] | None:
                 "moved": step.n_moved / max(step.n_rows - step.n_added, 1),
                 "events": "; ".join([*_say_verb(step), *step.tell(names)]),
             }
-            for step in reversed(told[-MAX_TOLD:])
+            for step in reversed(told[-PAGE.steps :])
         ],
-        "n_untold": len(history) - min(len(told), MAX_TOLD),
+        "n_untold": len(history) - min(len(told), PAGE.steps),
     }
 
 
@@ -99,7 +98,7 @@ def draw_shapes(
     for step in history:
         for number, size in step.sizes.items():
             largest[number] = max(largest.get(number, 0), size)
-    shown = sorted(sorted(largest, key=lambda number: -largest[number])[:MAX_SHAPES])
+    shown = sorted(sorted(largest, key=lambda number: -largest[number])[: PAGE.shapes])
     layers = [[step.sizes.get(number, 0) for step in history] for number in shown]
     rest = np.array([step.n_rows - step.n_noise for step in history]) - np.sum(
         layers, axis=0, dtype=np.int64

@@ -14,27 +14,10 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf import CoHiRF
-from cohirf.app.explain.study import COMPARED, draw, weigh
+from cohirf.app.explain.policy import BETWEEN, SAMPLE
+from cohirf.app.explain.study import draw, weigh
 from cohirf.inspection import positions_of
 from cohirf.rows import FloatArray, IntArray, row_blocks, rows_by_label
-
-NEIGHBOURS = 5
-COMPARED_AT_ONCE = 256  # rows whose distances to all others are in memory
-BETWEEN = (
-    0.8  # a row is between two clusters if the other one is at most 1 / BETWEEN times as far away
-)
-# Rows that are listed: the least typical of each cluster, those between two clusters, and noise
-LISTED_LOOSE = 3
-LISTED_BETWEEN = 50
-LISTED_ASIDE = 20
-# Rows are counted at the two centres of neighbouring clusters and at stops between them, this far
-# around each; if there are too few at a centre, nothing is said.
-STOPS = np.linspace(0, 1, 11)
-WINDOW = 0.1
-FEWEST_AT_CENTRE = 5
-NOT_TYPICAL = (
-    2.0  # a row is not typical if it is this many times as far from its cluster as the median row
-)
 
 
 @dataclass(frozen=True)
@@ -95,7 +78,7 @@ def find_badly_fitting(model: CoHiRF) -> BadlyFitting:
     """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores."""
     labels = model.labels_[model.landmark_indices_]
     clustered = np.flatnonzero(labels >= 0)
-    clustered = clustered[draw(len(clustered), COMPARED.count(model.n_features_in_))]
+    clustered = clustered[draw(len(clustered), SAMPLE.compared.count(model.n_features_in_))]
     if len(clustered) == 0:
         return BadlyFitting([], [], 0.0, 0)
     own = labels[clustered].astype(np.int64)
@@ -109,13 +92,13 @@ def find_badly_fitting(model: CoHiRF) -> BadlyFitting:
     loose = _find_loose(rows, own, own_distance)
     if model.choice_ is not None and model.choice_.n_aside:
         loose += _find_aside(model, clustered, own_distance)
-    between = np.flatnonzero((closeness >= BETWEEN) & np.isfinite(closeness))
+    between = np.flatnonzero((closeness >= BETWEEN.between) & np.isfinite(closeness))
     return BadlyFitting(
         loose=sorted(loose, key=lambda row: -row.distance),
         border=[
             BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
             for at in between[
-                np.argsort(-closeness[between], kind="stable")[:LISTED_BETWEEN]
+                np.argsort(-closeness[between], kind="stable")[: BETWEEN.listed_between]
             ].tolist()
         ],
         share_between=float(weights[between].sum() / weights.sum()),
@@ -148,8 +131,11 @@ def _fill_gaps(points: Any, labels: IntArray) -> float:
         along = np.asarray(points[(labels == one) | (labels == other)] @ way) - centres[one] @ way
         # 0 at the one centre, 1 at the other
         place = along / max(float(way @ way), np.finfo(np.float64).tiny)
-        start, *middle, end = (int(np.sum(np.abs(place - at) < WINDOW)) for at in STOPS)
-        if min(start, end) >= FEWEST_AT_CENTRE:
+        start, *middle, end = (
+            int(np.sum(np.abs(place - at) < BETWEEN.window))
+            for at in np.linspace(0, 1, BETWEEN.stops)
+        )
+        if min(start, end) >= BETWEEN.at_centre:
             filled.append(min(middle) / min(start, end))
     return max(filled, default=np.nan)
 
@@ -161,13 +147,13 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
     """
     starts, members = rows_by_label(labels, n_clusters)
     found = np.full((len(labels), n_clusters), np.nan)
-    for block in row_blocks(len(labels), COMPARED_AT_ONCE):
+    for block in row_blocks(len(labels), SAMPLE.block_rows):
         distances = euclidean_distances(points[block], points)
         own = np.arange(block.start, block.stop)
         distances[own - block.start, own] = np.inf  # a row is not its own neighbour
         for cluster in range(n_clusters):
             some = members[starts[cluster] : starts[cluster + 1]]
-            if n_near := min(NEIGHBOURS, len(some)):
+            if n_near := min(BETWEEN.neighbours, len(some)):
                 near = np.partition(distances[:, some], n_near - 1, axis=1)[:, :n_near]
                 n_others = np.isfinite(near).sum(axis=1)
                 totals = np.where(np.isfinite(near), near, 0).sum(axis=1)
@@ -185,9 +171,9 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[
         typical = float(np.median(distance[members]))
         if typical == 0:
             continue
-        farthest = members[np.argsort(-distance[members], kind="stable")[:LISTED_LOOSE]]
+        farthest = members[np.argsort(-distance[members], kind="stable")[: BETWEEN.listed_loose]]
         ratios = zip(rows[farthest].tolist(), (distance[farthest] / typical).tolist(), strict=True)
-        found += [LooseRow(row, cluster, ratio) for row, ratio in ratios if ratio >= NOT_TYPICAL]
+        found += [LooseRow(row, cluster, ratio) for row, ratio in ratios if ratio >= BETWEEN.loose]
     return found
 
 
@@ -196,7 +182,7 @@ def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> lis
     cluster.
     """
     labels = model.labels_[model.landmark_indices_]
-    aside = np.flatnonzero(labels < 0)[:LISTED_ASIDE]
+    aside = np.flatnonzero(labels < 0)[: BETWEEN.listed_aside]
     to_clustered = euclidean_distances(model.landmarks_[aside], model.landmarks_[clustered])
     nearest = to_clustered.argmin(axis=1)
     own = labels[clustered]

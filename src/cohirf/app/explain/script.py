@@ -15,22 +15,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._pprint import _changed_params
 
 from cohirf import CoHiRF, __version__
+from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.study import Study
 from cohirf.app.explain.words import clean, shorten
 from cohirf.inspection import base_method_of
 from cohirf.store import Origin
 
-SHOWN_PACKAGES = ("numpy", "scipy", "scikit-learn")
-MAX_VALUE = 400  # characters
-MAX_CODE = 100_000
-NOT_REPEATED = {"checkpoint": None, "verbose": 0}  # what does not change labels
-CODE_WIDTH = 100
-
 
 def _versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that labels depend on."""
     ours = {"Python": platform.python_version(), "cohirf": __version__}
-    return ours | {name: metadata.version(name) for name in SHOWN_PACKAGES}
+    return ours | {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 def describe_run(
@@ -42,7 +37,7 @@ def describe_run(
     model = study.model
     base = base_method_of(model)
     return {
-        "data_name": None if data_name is None else shorten(data_name, MAX_VALUE),
+        "data_name": None if data_name is None else shorten(data_name, PAGE.value),
         "base": shorten(type(base).__name__),
         "parameters": _list_parameters(model, skip="estimator"),
         "base_parameters": _list_parameters(base),
@@ -62,7 +57,7 @@ def _list_parameters(estimator: Any, skip: str | None = None) -> list[dict[str, 
     return [
         {
             "name": shorten(name),
-            "value": shorten(repr(value), MAX_VALUE),
+            "value": shorten(repr(value), PAGE.value),
             "changed": name in changed,
         }
         for name, value in sorted(estimator.get_params(deep=False).items())
@@ -75,8 +70,8 @@ def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = No
     labels.
     """
     settled = copy.copy(model)
-    for name, default in NOT_REPEATED.items():
-        setattr(settled, name, default)
+    settled.checkpoint = None
+    settled.verbose = 0
     if isinstance(model.batch_size, str):
         settled.batch_size = model.batch_size_  # what the fit has measured
     parts = [
@@ -114,7 +109,7 @@ def _assign(name: str, estimator: Any) -> str:
     """Return code that makes an estimator, whose further lines are below the first one in
     ``name = ...``.
     """
-    shown: str = BaseEstimator.__repr__(estimator, N_CHAR_MAX=MAX_CODE)
+    shown: str = BaseEstimator.__repr__(estimator, N_CHAR_MAX=PAGE.code)
     return f"{name} = {shown}".replace("\n", "\n" + " " * len(f"{name} = "))
 
 
@@ -125,7 +120,7 @@ def _prepare_call(origin: Origin) -> str:
     ]
     line = f"prepared = prepare({', '.join(arguments)})"
     several = ["prepared = prepare(", *(f"    {argument}," for argument in arguments), ")"]
-    return line if len(line) <= CODE_WIDTH else "\n".join(several)
+    return line if len(line) <= PAGE.code_width else "\n".join(several)
 
 
 def _to_code(value: Any) -> str:

@@ -12,7 +12,7 @@ import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf import CoHiRF
 from cohirf.app.explain.effects import Trait, find_repeated
+from cohirf.app.explain.policy import SAMPLE
 from cohirf.app.explain.table import (
-    DATE,
-    SHARE,
     Table,
     TransformedRows,
     as_data,
@@ -47,32 +46,6 @@ from cohirf.app.preparation import Boolean, Classes, LeftOut, Number, Vector
 from cohirf.inspection import cluster_positions, positions_of, require_labels_here
 from cohirf.rows import FloatArray, IntArray, count_with_noise, mean_silhouette, rows_by_label
 from cohirf.sources import ScaledSource
-
-SEED = 0  # the same rows each time
-FEWEST_OF_CLUSTER = 30  # rows of each described cluster, or all of a smaller one
-KEPT_OF_CLUSTER = 10  # that a model keeps at least, unless it was reduced to exemplars
-MAX_DESCRIBED = 1000  # clusters that have a name: the largest
-SCORED_ROWS = 2000  # rows whose pairwise distances are computed
-NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
-
-
-class Size(NamedTuple):
-    """The size of a sample: at most this many rows of at most this many cells, but at least the
-    fewest rows.
-    """
-
-    most: int
-    fewest: int
-    cells: int
-
-    def count(self, n_columns: int) -> int:
-        """Return how many rows to draw, given the number of cells of each."""
-        return min(self.most, max(self.fewest, self.cells // max(n_columns, 1)))
-
-
-DESCRIBED = Size(20_000, 500, 5_000_000)  # 40 MB
-COMPARED = Size(2000, 300, 2_000_000)  # all pairs of these rows are compared
-DIAGNOSED = Size(1000, 300, 500_000)  # the base method runs on these rows, which must not take long
 
 
 @dataclass(frozen=True)
@@ -312,7 +285,7 @@ def find_units(prepared: Any) -> dict[str, str]:
     return {
         shorten(feature.column): feature.unit
         for feature in features
-        if feature.unit not in (SHARE, DATE, "")
+        if feature.unit not in ("share", "date", "")
     }
 
 
@@ -333,23 +306,25 @@ def draw(n_rows: int, n_drawn: int) -> IntArray:
     """Return all row numbers, or some of them drawn at random; sorted."""
     if n_rows <= n_drawn:
         return np.arange(n_rows)
-    return np.sort(np.random.default_rng(SEED).choice(n_rows, n_drawn, replace=False))
+    return np.sort(np.random.default_rng(SAMPLE.seed).choice(n_rows, n_drawn, replace=False))
 
 
-def add_rare(labels: IntArray, drawn: IntArray, n_largest: int = MAX_DESCRIBED) -> IntArray:
+def add_rare(
+    labels: IntArray, drawn: IntArray, n_largest: int = SAMPLE.described_clusters
+) -> IntArray:
     """Return drawn rows, and more rows of those of the ``n_largest`` clusters that have too few of
     them; sorted.
     """
     if len(drawn) == len(labels):
         return drawn
     sizes = count_with_noise(labels, int(labels.max(initial=-1)) + 1)[1:]
-    is_rare = count_with_noise(labels[drawn], len(sizes))[1:] < FEWEST_OF_CLUSTER
+    is_rare = count_with_noise(labels[drawn], len(sizes))[1:] < SAMPLE.rows_of_cluster
     is_rare[np.argsort(-sizes, kind="stable")[n_largest:]] = False
     candidates = np.flatnonzero(np.append(is_rare, False)[labels])  # noise selects the last entry
     starts, members = rows_by_label(labels[candidates], len(sizes))
     extra = (members[starts[rare] : starts[rare + 1]] for rare in np.flatnonzero(is_rare).tolist())
     spread = (
-        some[np.linspace(0, len(some) - 1, min(len(some), FEWEST_OF_CLUSTER)).astype(np.int64)]
+        some[np.linspace(0, len(some) - 1, min(len(some), SAMPLE.rows_of_cluster)).astype(np.int64)]
         for some in extra
     )
     return np.unique(np.concatenate([drawn, *(candidates[some] for some in spread)]))
@@ -439,7 +414,7 @@ class Sample:
     @cached_property
     def scored(self) -> IntArray:
         """Positions in the sample of the rows that scores are computed on."""
-        return self.drawn[draw(len(self.drawn), SCORED_ROWS)]
+        return self.drawn[draw(len(self.drawn), SAMPLE.scored_rows)]
 
     @cached_property
     def distances(self) -> SampleDistances:
@@ -449,7 +424,9 @@ class Sample:
         return SampleDistances.of(self.features[self.scored])
 
 
-def draw_sample(study: Study, max_points: int = 0, wanted: IntArray = NO_ROWS) -> Sample:
+def draw_sample(
+    study: Study, max_points: int = 0, wanted: IntArray | tuple[int, ...] = ()
+) -> Sample:
     """Choose all rows, or a sample if there are very many; it contains the wanted rows."""
     model = study.model
     is_stored = isinstance(study.original, StoredRows)
@@ -465,9 +442,11 @@ def draw_sample(study: Study, max_points: int = 0, wanted: IntArray = NO_ROWS) -
         n_cells = model.n_features_in_
     drawn = draw(
         len(population),
-        DESCRIBED.count(data.nnz // data.shape[0] if sparse.issparse(data) else n_cells),
+        SAMPLE.described.count(data.nnz // data.shape[0] if sparse.issparse(data) else n_cells),
     )
-    rows = np.unique(np.concatenate([population[add_rare(labels, drawn)], wanted]))
+    rows = np.unique(
+        np.concatenate([population[add_rare(labels, drawn)], np.asarray(wanted, np.int64)])
+    )
     return Sample(study, rows, np.searchsorted(rows, population[drawn]), max_points)
 
 
@@ -493,12 +472,12 @@ def draw_diagnosed(model: CoHiRF, *, keeps_density: bool = False) -> DiagnosisSa
     labels are compared on its inner half. It needs all rows of the fit. All are rows that the model
     stores: a verdict does not need the data.
     """
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(SAMPLE.seed)
     points = model.landmarks_
     numbers = model.landmark_indices_
     n_kept = len(numbers)
     n_rows = len(model.labels_)
-    n_drawn = DIAGNOSED.count(model.n_features_in_)
+    n_drawn = SAMPLE.diagnosed.count(model.n_features_in_)
     chosen: IntArray = np.arange(n_kept)
     inner = None
     is_part = True
@@ -532,8 +511,8 @@ def keeps_enough(model: CoHiRF) -> bool:
     One that was reduced to exemplars does not.
     """
     n_kept = len(model.landmark_indices_)
-    n_needed = DIAGNOSED.count(model.n_features_in_)
+    n_needed = SAMPLE.diagnosed.count(model.n_features_in_)
     # rows of weight 0 are not kept either, but most others are
     return 2 * n_kept > len(model.labels_) or n_kept >= min(
-        n_needed, KEPT_OF_CLUSTER * model.n_clusters_
+        n_needed, SAMPLE.kept_of_cluster * model.n_clusters_
     )

@@ -21,6 +21,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf import CoHiRF
+from cohirf.app.explain.policy import LEVEL, SAMPLE
 from cohirf.app.explain.words import plain_name, say_value, shorten
 from cohirf.app.preparation.kinds import Boolean, LeftOut
 from cohirf.inspection import column_means, fill_missing, refuse_what_is_no_table
@@ -28,22 +29,10 @@ from cohirf.rows import FloatArray, IntArray
 from cohirf.sources import ScaledSource, unit_rows
 
 Sets = Sequence[Sequence[int]]  # clusters, or unions of them
-CHECKED_MEDOIDS = (
-    100  # number of medoids that are compared with X, to recognise the data of the fit
-)
-MOST_DESCRIBED = 30  # of a category; rarer levels do not describe a cluster
-DISTINCT = (
-    0.5  # a column of text is left out if it has more different values than this share of its rows
-)
-# the name of a category that was encoded for the fit
-ENCODED = re.compile(r"(?P<feature>.+?)=(?P<level>.+)")
-ONE_DAY = np.timedelta64(1, "D")
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-TIMES = ("night", "morning", "afternoon", "evening")  # of six hours each, from midnight on
-CYCLE_PARTS = {"hour": TIMES, "weekday": DAYS}
-# units of prepared features
-SHARE = "share"
-DATE = "date"
+CYCLE_PARTS = {
+    "hour": ("night", "morning", "afternoon", "evening"),  # of six hours each, from midnight on
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+}
 
 
 def is_source(data: Any) -> bool:
@@ -167,15 +156,17 @@ def check_rows(model: CoHiRF, X: Any) -> None:
     compared.
     """
     check_n_rows(model, X)
-    found = as_dense(read_rows(X, model.medoid_indices_[:CHECKED_MEDOIDS]))
-    medoids = as_dense(model.medoids_[:CHECKED_MEDOIDS])
+    found = as_dense(read_rows(X, model.medoid_indices_[: SAMPLE.checked_medoids]))
+    medoids = as_dense(model.medoids_[: SAMPLE.checked_medoids])
     if found.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X has {found.shape[1]} features, but the model was fitted on {model.n_features_in_}: "
             "pass the data of the fit."
         )
     differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
-    differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], model.stand_in_indices_)] = False
+    differs[np.isin(model.medoid_indices_[: SAMPLE.checked_medoids], model.stand_in_indices_)] = (
+        False
+    )
     if differs.any():
         cluster = int(np.flatnonzero(differs.any(axis=1))[0])
         raise ValueError(
@@ -410,7 +401,8 @@ def _columns(some: Any) -> list[Any]:
 
 
 def _parse_name(name: str, kind: str) -> Feature:
-    encoded = ENCODED.fullmatch(name)
+    # the name of a category that was encoded for the fit
+    encoded = re.fullmatch(r"(?P<feature>.+?)=(?P<level>.+)", name)
     if encoded:
         return Feature(encoded["feature"], "level", encoded["level"])
     return Feature(name, kind)
@@ -423,7 +415,7 @@ def _to_features(name: str, column: Any) -> list[tuple[Feature, FloatArray]]:
         is_date = cells.dtype.kind == "M"
         days = (
             cells.astype("datetime64[ns]") - np.datetime64(0, "ns") if is_date else cells
-        ) / ONE_DAY
+        ) / np.timedelta64(1, "D")
         return [(Feature(name, "date" if is_date else "number"), days.astype(np.float64))]
     if cells.dtype.kind == "b":
         return _read_levels(name, np.where(cells, "yes", "no"))
@@ -440,8 +432,9 @@ def _read_numbers(name: str, numbers: FloatArray) -> list[tuple[Feature, FloatAr
     low = present.min(initial=np.inf)
     high = present.max(initial=-np.inf)
     has_two = len(present) > 0 and bool(((present == low) | (present == high)).all()) and low < high
-    if has_two and ENCODED.fullmatch(name):
-        return [(_parse_name(name, "number"), np.where(numbers == high, 1.0, 0.0))]
+    feature = _parse_name(name, "number")
+    if has_two and feature.kind == "level":
+        return [(feature, np.where(numbers == high, 1.0, 0.0))]
     if has_two and (low, high) == (0, 1):
         return _read_levels(name, np.where(numbers == 1, "yes", "no"))
     return [(Feature(name), numbers)]
@@ -457,11 +450,11 @@ def _read_levels(name: str, cells: Any) -> list[tuple[Feature, FloatArray]]:
         dtype=object,
     )
     levels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
-    if len(levels) > max(DISTINCT * len(texts), MOST_DESCRIBED) or len(levels) < 2:
+    if len(levels) > max(LEVEL.distinct * len(texts), LEVEL.most) or len(levels) < 2:
         return []
     if levels.tolist() == ["no", "yes"]:  # one says all
         return [(Feature(name, "level", "yes", opposite="no"), codes.astype(np.float64))]
-    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_DESCRIBED]).tolist()
+    frequent = np.sort(np.argsort(-counts, kind="stable")[: LEVEL.most]).tolist()
     named = (
         (code, Feature(name, "level", shorten(levels[code] or "missing"))) for code in frequent
     )
@@ -510,10 +503,10 @@ def read_prepared(prepared: Any, rows: IntArray) -> Table:
             pair = boolean.true, boolean.false
             made.append((Feature(name, "level", pair[0], opposite=pair[1]), numbers))
             made.append((Feature(name, "level", pair[1], opposite=pair[0]), 1 - numbers))
-        elif feature.unit == SHARE:
+        elif feature.unit == "share":
             made.append((Feature(name, "level", shorten(feature.level)), numbers))
         else:
-            kind = "date" if feature.unit == DATE else "number"
+            kind = "date" if feature.unit == "date" else "number"
             of = noun if name.isdecimal() else ""
             made.append((Feature(name, kind, noun=of), numbers))
     for (column, cycle), (sine, cosine) in cycles.items():

@@ -27,35 +27,14 @@ from cohirf import CoHiRF, __version__
 from cohirf.app.explain.columns import make_thumbnail
 from cohirf.app.explain.describe import mean_stability
 from cohirf.app.explain.page import N_COLOURS, render_topics
-from cohirf.app.explain.study import DESCRIBED, add_rare, draw
+from cohirf.app.explain.policy import SAMPLE, TOPIC
+from cohirf.app.explain.study import add_rare, draw
 from cohirf.app.explain.table import as_data, as_dense, check_n_rows, read_rows
 from cohirf.app.explain.words import shorten
 from cohirf.error_contexts import warn_caller
 from cohirf.inspection import cluster_positions
 from cohirf.rows import Floats, IntArray, rows_by_label
 from cohirf.store import replacing
-
-READ_CHARACTERS = 5_000  # of a text, to count words
-SHOWN_CHARACTERS = 300  # of a typical text
-MOST_WORDS = 50_000  # that are counted
-LONGEST_WORD = 40  # characters; longer ones are no words
-IN_NAME = 3  # words
-N_TYPICAL = 3
-N_WORDS = 8
-LONGEST_NAME = 80
-TINY = 1e-300  # instead of division by zero
-# the largest circle is not cut off
-MAP_WIDTH = 1100.0
-MAP_HEIGHT = 620.0
-MAP_MARGIN = 50.0
-COVERED = 0.12  # share of the map that all circles cover
-# radius
-SMALLEST_CIRCLE = 3.0
-LARGEST_CIRCLE = 46.0
-FEWEST_PLACED = 8  # topics; of fewer, the plane of the largest variance shows as much
-MOST_LABELS = 40
-LONGEST_TITLE = 24  # characters
-OPEN = 12  # topics of the coarsest level that are opened at first, if there are no more
 
 Namer = Callable[[list[str], list[str]], str]
 
@@ -237,7 +216,7 @@ def _draw_texts(model: CoHiRF, X: Any, texts: Any, labels: IntArray) -> _Sample:
             "All rows are noise, so there are no topics to name: fit the model with other "
             "parameters."
         )
-    drawn = draw(len(clustered), DESCRIBED.count(model.n_features_in_))
+    drawn = draw(len(clustered), SAMPLE.described.count(model.n_features_in_))
     rows = clustered[add_rare(finest[clustered], drawn, n_topics)]
     sizes, sampled = (
         np.bincount(own, minlength=n_topics) for own in (finest[clustered], finest[rows])
@@ -274,12 +253,12 @@ def count_words(sample: _Sample, stop_words: Any) -> tuple[Floats, NDArray[Any]]
         stop: str | list[str] | None = stop_words
     else:
         stop = list(stop_words)
-    vectoriser = CountVectorizer(stop_words=stop, max_features=MOST_WORDS, binary=True)
+    vectoriser = CountVectorizer(stop_words=stop, max_features=TOPIC.counted_words, binary=True)
     try:
         with warnings.catch_warnings():
             # about stop words that the tokens of others contain
             warnings.simplefilter("ignore", UserWarning)
-            counts = vectoriser.fit_transform([text[:READ_CHARACTERS] for text in sample.texts])
+            counts = vectoriser.fit_transform([text[: TOPIC.read] for text in sample.texts])
     except ValueError as error:
         if "empty vocabulary" not in str(error):
             raise
@@ -289,7 +268,7 @@ def count_words(sample: _Sample, stop_words: Any) -> tuple[Floats, NDArray[Any]]
         shape=(n_topics, len(sample.rows)),
     )
     words = vectoriser.get_feature_names_out()
-    usable = np.array([len(word) <= LONGEST_WORD for word in words])
+    usable = np.array([len(word) <= TOPIC.longest_word for word in words])
     return np.asarray((shares @ counts).toarray())[:, usable], words[usable]
 
 
@@ -300,14 +279,15 @@ def score_words(counts: Floats, parents: IntArray) -> Floats:
     A word scores high if many texts of the topic contain it, few texts of all siblings do, and
     these are in the topic. An only child is compared with all topics.
     """
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), TINY)
+    tiny = np.finfo(np.float64).tiny  # instead of division by zero
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), tiny)
     scores = np.zeros_like(counts)
     for parent in np.unique(parents):
         own = np.flatnonzero(parents == parent)
         total = share[own if len(own) > 1 else slice(None)]
         total, n_compared = total.sum(axis=0), len(total)
-        rarity = np.log1p(total.sum() / n_compared / np.maximum(total, TINY))
-        scores[own] = share[own] * rarity * share[own] / np.maximum(total, TINY)
+        rarity = np.log1p(total.sum() / n_compared / np.maximum(total, tiny))
+        scores[own] = share[own] * rarity * share[own] / np.maximum(total, tiny)
     return scores
 
 
@@ -344,11 +324,11 @@ def _describe_level(
             name="",
             words=tuple(
                 str(vocabulary[word])
-                for word in np.argsort(-scores[topic], kind="stable")[: 2 * N_WORDS].tolist()
+                for word in np.argsort(-scores[topic], kind="stable")[: 2 * TOPIC.words].tolist()
                 if scores[topic, word] > 0
             ),
             rows=tuple(int(sample.rows[place]) for place in typical[topic]),
-            texts=tuple(shorten(sample.texts[place], SHOWN_CHARACTERS) for place in typical[topic]),
+            texts=tuple(shorten(sample.texts[place], TOPIC.shown) for place in typical[topic]),
         )
         for topic in range(n_topics)
     ]
@@ -360,7 +340,7 @@ def _means(sample: _Sample, labels: IntArray, n_topics: int) -> Floats:
     weight_in_topic = sparse.csr_array((sample.weights, (labels, places)), shape=shape)
     sums = as_dense(weight_in_topic @ sample.vectors)
     mass = np.bincount(labels, weights=sample.weights, minlength=n_topics)
-    return np.asarray(sums / np.maximum(mass, TINY)[:, None])
+    return np.asarray(sums / np.maximum(mass, np.finfo(np.float64).tiny)[:, None])
 
 
 def _find_typical(sample: _Sample, labels: IntArray, n_topics: int) -> list[list[int]]:
@@ -375,7 +355,7 @@ def _find_typical(sample: _Sample, labels: IntArray, n_topics: int) -> list[list
         distance = euclidean_distances(sample.vectors[some], means[topic : topic + 1])[:, 0]
         seen: dict[str, int] = {}
         for place in some[np.argsort(distance, kind="stable")].tolist():
-            if len(seen) < N_TYPICAL and sample.texts[place].strip():
+            if len(seen) < TOPIC.typical and sample.texts[place].strip():
                 seen.setdefault(sample.texts[place], place)
         found.append(list(seen.values()))
     return found
@@ -395,7 +375,8 @@ def _name_level(topics: list[Topic], above: list[Topic] | None) -> list[Topic]:
         words = topic.words
         choices = [topic.name] if topic.name else []
         choices += [
-            ", ".join(words[start : start + IN_NAME]) for start in range(max(len(words) - 1, 1))
+            ", ".join(words[start : start + TOPIC.words_in_name])
+            for start in range(max(len(words) - 1, 1))
         ]
         choices.append(f"{choices[0] or 'topic'} {topic.level + 1}.{topic.cluster}")
         name = next(
@@ -404,7 +385,7 @@ def _name_level(topics: list[Topic], above: list[Topic] | None) -> list[Topic]:
             if one and (parent is None or one != parent.name) and not taken[topic.parent, one]
         )
         taken[topic.parent, name] += 1
-        named.append(replace(topic, name=name, words=tuple(words[:N_WORDS])))
+        named.append(replace(topic, name=name, words=tuple(words[: TOPIC.words])))
     return named
 
 
@@ -432,7 +413,7 @@ class _Naming:
         if self._function is None:
             return ""
         texts = list(topic.texts)
-        words = list(topic.words[:N_WORDS])
+        words = list(topic.words[: TOPIC.words])
         key = hashlib.sha256(json.dumps([texts, words]).encode()).hexdigest()[:32]
         if key not in self._known:
             name = self._call(texts, words)
@@ -447,7 +428,7 @@ class _Naming:
                 return ""
             self._left -= 1
             try:
-                return shorten(self._function(texts, words), LONGEST_NAME)
+                return shorten(self._function(texts, words), TOPIC.name)
             except Exception as error:  # a failing call costs a name, never the work so far
                 self._error = f"{type(error).__name__}: {shorten(error)}"
         self._n_failed += 1
@@ -506,11 +487,11 @@ def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None)
         "n_noise": int((topics.labels[:, -1] < 0).sum()),
         "counts": [f"{len(level):,}" for level in found],
         "lead": lead,
-        "width": MAP_WIDTH,
-        "height": MAP_HEIGHT,
+        "width": TOPIC.width,
+        "height": TOPIC.height,
         "finest": finest,
         "flat": finest == 0,
-        "is_open": len(found[0]) <= OPEN,
+        "is_open": len(found[0]) <= TOPIC.open,
         "circles": place_circles(topics, colours),
         "topics": [_nest(topics, one, colours, pictures) for one in topics.children(None)],
     }
@@ -538,12 +519,12 @@ def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[d
     low = places.min(axis=0)
     span = np.ptp(places, axis=0)
     shares = np.where(span > 0, (places - low) / np.where(span > 0, span, 1), 0.5)
-    places = MAP_MARGIN + (np.array([MAP_WIDTH, MAP_HEIGHT]) - 2 * MAP_MARGIN) * shares
+    places = TOPIC.margin + (np.array([TOPIC.width, TOPIC.height]) - 2 * TOPIC.margin) * shares
     sizes = np.array([one.size for one in finest], dtype=np.float64)
-    unit = np.sqrt(COVERED * MAP_WIDTH * MAP_HEIGHT / np.pi / sizes.sum())
-    radius = np.clip(unit * np.sqrt(sizes), SMALLEST_CIRCLE, LARGEST_CIRCLE)
+    unit = np.sqrt(TOPIC.covered * TOPIC.width * TOPIC.height / np.pi / sizes.sum())
+    radius = np.clip(unit * np.sqrt(sizes), TOPIC.smallest_radius, TOPIC.largest_radius)
     order = np.argsort(-sizes, kind="stable").tolist()
-    labelled = set(order[:MOST_LABELS])
+    labelled = set(order[: TOPIC.labels])
     return [
         {
             "cluster": finest[number].cluster,
@@ -553,7 +534,7 @@ def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[d
             "r": round(float(radius[number]), 1),
             "name": finest[number].name,
             "size": finest[number].size,
-            "label": shorten(finest[number].name.split(", ")[0], LONGEST_TITLE)
+            "label": shorten(finest[number].name.split(", ")[0], TOPIC.title)
             if number in labelled
             else "",
         }
@@ -564,7 +545,7 @@ def place_circles(topics: Topics, colours: dict[tuple[int, int], int]) -> list[d
 def _project(places: NDArray[Any]) -> NDArray[np.float64]:
     """Return means of topics in the plane."""
     centred = places - places.mean(axis=0)
-    if len(places) < FEWEST_PLACED:
+    if len(places) < TOPIC.placed:
         if len(places) > 1:
             flat = PCA(min(2, *places.shape), random_state=0).fit_transform(centred)
         else:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cohirf.app.explain.facts import Fact, say_all
+from cohirf.app.explain.policy import LEVEL, WORD
 from cohirf.wording import number_repeated, percent
 
 if TYPE_CHECKING:
     from cohirf.app.explain.effects import Trait
     from cohirf.app.explain.table import Feature
 
-MAX_TEXT = 120  # characters
 # A feature whose name ends in one of these words: the word is replaced ("petal length" becomes
 # "long petal").
 REPLACED = {
@@ -40,37 +40,8 @@ KEPT = {
     "time": ("long", "short"),
     "year": ("late", "early"),
 }
-OTHERS = ("high", "low")
-DATES = ("late", "early")
-# numbers of a column of years, which have no comma
-FIRST_YEAR = 1500
-LAST_YEAR = 2200
-UNITS = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
-# Shares of rows with a level, from which it is said without the share, from which most have it, and
-# up to which few do.
-NEARLY_ALL = 0.9
-MOSTLY = 0.5
-HARDLY = 0.1
-# characters of a feature's name, and of a level, or a few of them
-LONGEST_PHRASE = 40
-LONGEST_LEVELS = 60
-# traits in a name; more than three only if two clusters would have the same name
-FEWEST_TRAITS, MOST_TRAITS = (
-    3,
-    5,
-)
-WEAKEST = 0.3  # standard deviations; a weaker trait says nothing
-FAINT_SHARE = (
-    0.35  # a trait is left out of the name if it is weaker than this share of the strongest
-)
-VALUES_IN_NAME = 2  # features whose values tell clusters apart that have the same traits
-PLAIN = "average"
-ALL_ROWS = "all rows"
 # a share or a mean in a phrase
 FIGURE = r"(?:(?<=: )\d+(?=%)|(?<= in )\d+(?=%)|(?<=\(mean )[^()]+(?=\)))"
-NEAR = (
-    0.1  # relative difference of a figure in a name from the true one, up to which the name is true
-)
 
 
 def clean(text: Any) -> str:
@@ -78,7 +49,7 @@ def clean(text: Any) -> str:
     return str(text).encode("utf-8", "replace").decode("utf-8")
 
 
-def shorten(text: Any, length: int = MAX_TEXT) -> str:
+def shorten(text: Any, length: int = WORD.text) -> str:
     """Return text as one line of at most ``length`` characters."""
     line = " ".join(clean(text).split())
     if len(line) <= length:
@@ -93,10 +64,11 @@ def say_number(name: str, kind: str, *, is_high: bool) -> str:
     rest, _, last = name.rpartition(" ")
     place = 0 if is_high else 1
     if kind == "date":
-        return f"{DATES[place]} {name}"
+        return f"{'late' if is_high else 'early'} {name}"
     if last.lower() in REPLACED:
         return f"{REPLACED[last.lower()][place]} {rest}".strip()
-    return f"{KEPT.get(last.lower(), OTHERS)[place]} {name}"
+    adjectives = KEPT.get(last.lower(), ("high", "low"))
+    return f"{adjectives[place]} {name}"
 
 
 def say_level(feature: Feature, inside: float, outside: float) -> str:
@@ -104,16 +76,16 @@ def say_level(feature: Feature, inside: float, outside: float) -> str:
     the cluster.
     """
     name = plain_name(feature.name)
-    level = shorten(feature.level, LONGEST_LEVELS)
+    level = shorten(feature.level, WORD.levels)
     if inside > outside:
-        if inside >= NEARLY_ALL:
+        if inside >= LEVEL.nearly_all:
             return f"{name}: {level}"
         return say_share(name, level, inside)
-    if feature.opposite and inside <= HARDLY:
+    if feature.opposite and inside <= LEVEL.hardly:
         return f"{name}: {feature.opposite}"
-    if feature.opposite and inside <= MOSTLY:
+    if feature.opposite and inside <= LEVEL.mostly:
         return say_share(name, feature.opposite, 1 - inside)
-    if inside <= HARDLY:
+    if inside <= LEVEL.hardly:
         return f"{name}: not {level}"
     return f"{name}: rarely {level}"
 
@@ -132,15 +104,15 @@ def join_levels(levels: Sequence[str]) -> str:
     """
     plain = [plain_name(level) for level in levels]
     some = plain if len(set(plain)) == len(plain) else levels
-    return " or ".join(shorten(level, LONGEST_LEVELS // len(levels) - 4) for level in some)
+    return " or ".join(shorten(level, WORD.levels // len(levels) - 4) for level in some)
 
 
 def splits_plainly(feature: Feature, inside: float, outside: float) -> bool:
     """Return whether most rows of one side have a level, and the phrase for the other side is
     without "rarely".
     """
-    low = MOSTLY if feature.opposite else HARDLY
-    return max(inside, outside) >= MOSTLY and (inside > outside or inside <= low)
+    low = LEVEL.mostly if feature.opposite else LEVEL.hardly
+    return max(inside, outside) >= LEVEL.mostly and (inside > outside or inside <= low)
 
 
 @lru_cache(10_000)  # asked for again for each cluster and trait
@@ -150,9 +122,10 @@ def plain_name(name: str) -> str:
     "age (2)", a second column "age", stays.
     """
     words = re.sub(r"\s*[(\[](?!\d+[)\]])[^()\[\]]*[)\]]\s*$", "", name).replace("_", " ").split()
-    if len(words) > 1 and words[-1].lower() in UNITS:
+    units = {"cm", "eur", "g", "kg", "km", "km2", "m", "mg", "mm", "ms", "pct", "s", "usd"}
+    if len(words) > 1 and words[-1].lower() in units:
         words.pop()
-    return shorten(" ".join(words) or name, LONGEST_PHRASE)
+    return shorten(" ".join(words) or name, WORD.phrase)
 
 
 def split_number(name: str) -> tuple[str, str]:
@@ -172,7 +145,7 @@ def say_value(value: float, kind: str = "number", name: str = "") -> str:
         return percent(value)
     if kind == "date":
         return datetime.fromtimestamp(value * 86400, UTC).date().isoformat()
-    if name.lower().split()[-1:] == ["year"] and FIRST_YEAR <= value <= LAST_YEAR:
+    if name.lower().split()[-1:] == ["year"] and WORD.first_year <= value <= WORD.last_year:
         return f"{value:.0f}"
     if abs(value) >= 1e15 or 0 < abs(value) < 1e-6:
         return f"{value:.3g}"
@@ -207,7 +180,7 @@ class ClusterName:
     @classmethod
     def of(cls, facts: list[Fact]) -> ClusterName:
         """Return the name that says these facts."""
-        return cls(say_all(facts) or PLAIN, tuple(facts))
+        return cls(say_all(facts) or "average", tuple(facts))
 
 
 def name_clusters(
@@ -230,10 +203,10 @@ def choose_names(
     all, or "all rows" if it is the only one.
     """
     if len(traits) == 1 and not traits[0]:
-        return [ClusterName(ALL_ROWS)]
+        return [ClusterName("all rows")]
     known = list(zip(traits, [None] * len(traits) if splits is None else splits, strict=True))
-    names = [_join_phrases(*of_cluster, FEWEST_TRAITS) for of_cluster in known]
-    for n_traits in range(FEWEST_TRAITS + 1, MOST_TRAITS + 1):
+    names = [_join_phrases(*of_cluster, WORD.traits) for of_cluster in known]
+    for n_traits in range(WORD.traits + 1, WORD.most_traits + 1):
         names = _replace_repeated(
             names, [_join_phrases(*of_cluster, n_traits) for of_cluster in known]
         )
@@ -247,12 +220,12 @@ def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -
 
     Of faint ones only if more than three are asked for.
     """
-    weakest = WEAKEST
-    if traits and n_traits == FEWEST_TRAITS:
-        weakest = max(WEAKEST, FAINT_SHARE * traits[0].strength)
+    weakest = WORD.weakest
+    if traits and n_traits == WORD.traits:
+        weakest = max(WORD.weakest, WORD.faint_share * traits[0].strength)
     strong = [trait for trait in traits if trait.strength >= weakest]
     if len(strong) == 1:  # a second one says more, even if it is weak
-        strong = [trait for trait in traits if trait.strength >= WEAKEST][:2]
+        strong = [trait for trait in traits if trait.strength >= WORD.weakest][:2]
     said = [trait for trait in strong if not trait.is_lack and not trait.is_rare] or strong[:1]
     if split is not None:  # without traits of the same column, or of the same series
         column = split.feature.name
@@ -270,7 +243,7 @@ def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -
 
 
 def _with_values(traits: Sequence[Trait]) -> ClusterName:
-    return ClusterName.of([trait.value_fact for trait in traits[:VALUES_IN_NAME]])
+    return ClusterName.of([trait.value_fact for trait in traits[: WORD.values_in_name]])
 
 
 def _replace_repeated(names: list[ClusterName], longer: list[ClusterName]) -> list[ClusterName]:
@@ -329,4 +302,4 @@ def _are_near(one: str, other: str) -> bool:
         first, second = (float(text.replace(",", "")) for text in (one, other))
     except ValueError:
         return one == other
-    return abs(first - second) <= NEAR * max(abs(first), abs(second))
+    return abs(first - second) <= WORD.near * max(abs(first), abs(second))

@@ -48,15 +48,6 @@ from cohirf.sources import (
 from cohirf.store import TemporaryFile
 from cohirf.wording import listed, setting
 
-DEGREES = 180 / math.pi  # of a radian
-# and the largest of them; 0 to 360 is as good as -180 to 180
-COORDINATES = {
-    "latitude": 90.0,
-    "longitude": 360.0,
-}
-KILOMETRES = {"km": 1.0, "m": 1e-3, "mi": 1.609344}
-LENGTH = re.compile(rf"([\d.]+(?:e[+-]?\d+)?)\s*({'|'.join(KILOMETRES)})")
-
 
 @dataclass(frozen=True)
 class Data:
@@ -322,9 +313,10 @@ def read_length(text: str) -> float:
     >>> read_length("500 m") == read_length("0.5km")
     True
     """
-    found = LENGTH.fullmatch(text.strip().lower())
+    in_km = {"km": 1.0, "m": 1e-3, "mi": 1.609344}
+    found = re.fullmatch(r"([\d.]+(?:e[+-]?\d+)?)\s*(km|mi?)", text.strip().lower())
     if found and found[1].count(".") < 2:
-        kilometres = float(found[1]) * KILOMETRES[found[2]]
+        kilometres = float(found[1]) * in_km[found[2]]
     else:
         kilometres = 0.0
     if not 0 < kilometres < math.pi * EARTH_KM:
@@ -357,7 +349,9 @@ def find_coordinates(
 def refuse_bad_coordinates(data: Data, names: Iterable[Name]) -> None:
     """Raise DataError for cells of latitude and longitude that are not on the globe."""
     problems = []
-    for name, (coordinate, largest) in zip(names, COORDINATES.items(), strict=True):
+    # 0 to 360 is as good as -180 to 180
+    coordinates = {"latitude": 90.0, "longitude": 360.0}
+    for name, (coordinate, largest) in zip(names, coordinates.items(), strict=True):
         found = Strays()
         start = 0
         for values in data.read(name):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from cohirf.app.preparation.evidence import BadColumn, Evidence, Tally, abridge, is_called, words_of
 from cohirf.app.preparation.kinds import (
@@ -25,63 +26,10 @@ from cohirf.app.preparation.kinds import (
     is_text,
     is_time,
 )
+from cohirf.app.preparation.policy import DECISION
 from cohirf.app.preparation.readings import DateReading, NumberReading, to_array
 from cohirf.wording import setting
 
-# A column has numbers or dates if at least this share of its cells, and of its different cells, are
-# such. The others are taken as missing, and named. With more different texts than numbers, as in
-# "1Fam", "2fmCon", "Duplex", it has levels, or text.
-READ_SHARE = 0.5
-# A column with more missing cells than this share is left out: what fills them would be most of its
-# content.
-MOST_MISSING = 0.5
-# Levels of a category that have a feature; rows of rarer levels have none. More features would hide
-# other columns.
-MOST_LEVELS = 50
-# Levels repeat: on average, a level of a category is in at least two rows. Otherwise cells name
-# rows, or are free text.
-ROWS_PER_LEVEL = 2
-# At least this share of the rows must have a level with a feature of its own.
-KNOWN_SHARE = 0.5
-# Text that names something has fewer words than free text, on average.
-WORDS_OF_TEXT = 3
-# Numbers and dates count rows if there are at least so many: few can be so by chance.
-FEWEST_COUNTED = 20
-# Dates that only rise, or only fall, from row to row count rows if no step is more than so many
-# times another: months differ, and markets are closed on up to three days. Numbers may only be
-# rounded: a population that grows steadily is measured.
-EVEN_DATES = 4
-EVEN_NUMBERS = 1.05
-# Larger whole numbers lose digits as numbers of 64 bits: they name something.
-LARGEST_EXACT = 2**53
-# The squares of larger numbers overflow when they are added up.
-LARGEST = 1e150
-# A date is cyclic if half of the hours (weekdays) have clearly more than half of the rows: this
-# share,
-CYCLIC_SHARE = 0.6
-# and if chance would make the hours (weekdays) so unequal with a probability below 1 in 1,000:
-# quantiles of chi-square.
-CHANCE = {"hour": 49.7, "weekday": 22.5}
-
-# Numbers that stand for a missing cell in many tables,
-MARKERS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)
-# if one is twice or more at the end of the range, further from all others than these are from each
-# other.
-MARKED_CELLS = 2
-
-ID_WORDS = {"id", "ids", "pid", "uuid", "guid", "key", "index", "idx", "nr"}
-PAIRS = (
-    *(
-        ("true", "false"),
-        ("yes", "no"),
-        ("y", "n"),
-        ("t", "f"),
-        ("on", "off"),
-        ("ja", "nein"),
-        ("oui", "non"),
-    ),
-    *(("si", "no"), ("sí", "no")),
-)
 AS_ASKED = "as you asked"
 NAMED = "its name says so"
 
@@ -110,7 +58,7 @@ def _decide(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
         return LeftOut(found.name, _say_unreadable(found), found.n_missing, role="other")
     column = _choose(found, comma=comma, is_leading=is_leading)
     n_gaps = found.n_missing + column.n_bad
-    if not column.features or n_gaps <= MOST_MISSING * found.n_rows:
+    if not column.features or n_gaps <= DECISION.missing * found.n_rows:
         return column
     reason = f"{n_gaps:,} of {found.n_rows:,} cells are missing"
     return LeftOut(found.name, reason, found.n_missing, role="empty")
@@ -215,7 +163,7 @@ def find_doubt(found: Evidence, column: Column) -> str | None:
             f"give {as_missing}; they are taken as numbers"
         )
     best = best_tally(found, comma=False)
-    is_mixed = best is not None and 0 < best.n_bad <= (1 - READ_SHARE) * found.n_present
+    is_mixed = best is not None and 0 < best.n_bad <= (1 - DECISION.read) * found.n_present
     is_text_now = isinstance(column, Category) or _is_left_text(column)
     if best is None or not is_mixed or not is_text_now or found.wish is not None:
         return None
@@ -245,9 +193,12 @@ def _find_marker(found: Evidence, column: Column) -> tuple[float, int] | None:
             counts[float(cell)] = counts.get(float(cell), 0) + times
         except ValueError:  # text with a unit or grouped digits, which a marker lacks
             return None
+    nines = (9.0, 99.0, 999.0, 9999.0, 99999.0)
     for marker in (min(counts), max(counts)):
         others = [number for number in counts if number != marker]
-        if marker in MARKERS and counts[marker] >= MARKED_CELLS and len(others) > 1:
+        # "9" and "99" are ages and grades, too
+        is_known = -marker in nines or marker in nines[2:]
+        if is_known and counts[marker] >= DECISION.marked_cells and len(others) > 1:
             gap = min(abs(marker - number) for number in others)
             if gap > max(others) - min(others):
                 return marker, counts[marker]
@@ -272,30 +223,34 @@ def _suits(found: Evidence, tally: Tally) -> bool:
     """
     if tally.n_bad == 0:
         return True
-    if tally.n_bad > (1 - READ_SHARE) * found.n_present or tally.low == tally.high:
+    if tally.n_bad > (1 - DECISION.read) * found.n_present or tally.low == tally.high:
         return False
     if not found.is_counted:
         return True
     cells = [str(cell) for cell in found.counts]
     is_odd = tally.reading.read(to_array(cells)).is_bad
-    return bool(is_odd.mean() <= 1 - READ_SHARE)
+    return bool(is_odd.mean() <= 1 - DECISION.read)
 
 
 def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
         words = words_of(found.name)
+        ids = {"id", "ids", "pid", "uuid", "guid", "key", "index", "idx", "nr"}
         # not: number of orders
-        if is_called(found.name, ID_WORDS) or (len(words) > 1 and words[-1] == "number"):
+        if is_called(found.name, ids) or (len(words) > 1 and words[-1] == "number"):
             if found.has_repeats:
                 reason = NAMED
             else:
                 reason = _say_distinct(found, "values")
             return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
-        if not found.has_repeats and best.high - best.low + 1 == found.n_present >= FEWEST_COUNTED:
+        if (
+            not found.has_repeats
+            and best.high - best.low + 1 == found.n_present >= DECISION.counting_rows
+        ):
             reason = f"counts the rows from {best.low:,.0f} to {best.high:,.0f}"
             return LeftOut(found.name, reason, found.n_missing, role="id")
-        if is_leading and best.low_step > 0 and best.n_read >= FEWEST_COUNTED:
+        if is_leading and best.low_step > 0 and best.n_read >= DECISION.counting_rows:
             reason = "rises from row to row, as ids do"
             return LeftOut(found.name, reason, found.n_missing, role="id")
     if _counts_rows(best):
@@ -303,10 +258,10 @@ def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column
         reason = f"counts the rows: {'dates' if is_date else 'numbers'} in nearly equal steps"
         return LeftOut(found.name, reason, found.n_missing, role="id", is_word=is_date)
     largest = max(abs(best.low), abs(best.high))
-    if best.is_whole and "int64" in found.stored and largest > LARGEST_EXACT:
+    if best.is_whole and "int64" in found.stored and largest > DECISION.largest_exact:
         reason = f"holds whole numbers up to {largest:.3g}, as ids and hashes are"
         return LeftOut(found.name, reason, found.n_missing, role="id")
-    if largest > LARGEST:
+    if largest > DECISION.largest:
         reason = f"holds values up to {largest:.3g}, whose squares overflow"
         return LeftOut(found.name, reason, found.n_missing, role="other")
     if isinstance(best.reading, NumberReading) and _has_digits_only(found, best):
@@ -319,8 +274,8 @@ def _counts_rows(tally: Tally) -> bool:
     """Return whether cells rise or fall from row to row in nearly equal steps."""
     steps = sorted((abs(tally.low_step), abs(tally.high_step)))
     is_one_way = tally.low_step * tally.high_step > 0
-    most = EVEN_DATES if isinstance(tally.reading, DateReading) else EVEN_NUMBERS
-    return is_one_way and steps[1] <= most * steps[0] and tally.n_read >= FEWEST_COUNTED
+    most = DECISION.even_dates if isinstance(tally.reading, DateReading) else DECISION.even_numbers
+    return is_one_way and steps[1] <= most * steps[0] and tally.n_read >= DECISION.counting_rows
 
 
 def _has_digits_only(found: Evidence, tally: Tally) -> bool:
@@ -345,7 +300,7 @@ def _make_reading(found: Evidence, best: Tally) -> Number | Date:
         )
     has_day = reading.has_day if reading.format else not is_clock(found.stored)
     if has_day:
-        cycles = tuple(cycle for cycle in CYCLES if _is_cyclic(best.steps[cycle], cycle))
+        cycles = tuple(cycle for cycle in CYCLES if _is_cyclic(best.steps[cycle]))
     else:
         cycles = ("hour",)
     said = ["elapsed days"] if has_day else []
@@ -357,7 +312,7 @@ def _make_reading(found: Evidence, best: Tally) -> Number | Date:
     )
 
 
-def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
+def _is_cyclic(steps: NDArray[np.int64]) -> bool:
     """Return whether a cycle has full and empty parts, by more than chance."""
     n = steps.sum()
     expected = steps.sum() / len(steps)
@@ -366,22 +321,23 @@ def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
     fullest = np.sort(steps)[::-1]
     half = len(steps) / 2
     share = (fullest[: int(half)].sum() + (half % 1) * fullest[int(half)]) / n
-    return bool(share > CYCLIC_SHARE and ((steps - expected) ** 2 / expected).sum() > CHANCE[cycle])
+    unevenness = ((steps - expected) ** 2 / expected).sum()
+    return bool(share > DECISION.cyclic and unevenness > chdtri(len(steps) - 1, DECISION.chance))
 
 
 def _settle_text(found: Evidence) -> Column:
     """Return a category if levels repeat, otherwise leave the column out."""
     levels = _levels(found)
     n_levels = len(levels) or found.n_distinct
-    repeats = found.is_counted and n_levels * ROWS_PER_LEVEL <= found.n_present
+    repeats = found.is_counted and n_levels * DECISION.rows_per_level <= found.n_present
     is_typed = found.stored.startswith("dictionary")
-    if repeats or (is_typed and n_levels <= MOST_LEVELS):
-        known = sum(times for _, times in levels[:MOST_LEVELS])
-        if known >= KNOWN_SHARE * found.n_present:
+    if repeats or (is_typed and n_levels <= DECISION.levels):
+        known = sum(times for _, times in levels[: DECISION.levels])
+        if known >= DECISION.known * found.n_present:
             return _make_category(found, "")
         reason = f"{n_levels:,} levels, none of them frequent"
         return LeftOut(found.name, reason, found.n_missing, role="text")
-    if found.n_words >= WORDS_OF_TEXT:
+    if found.n_words >= DECISION.words_of_text:
         reason = f"{_say_distinct(found, 'texts')}, of {found.n_words:.0f} words on average"
         return LeftOut(found.name, reason, found.n_missing, role="text")
     reason = _say_distinct(found, "values")
@@ -399,12 +355,12 @@ def _leave_out(name: str | int) -> str:
 
 def _make_category(found: Evidence, reason: str) -> Category:
     levels = _levels(found)
-    kept = {level for level, _ in levels[:MOST_LEVELS]} | (
+    kept = {level for level, _ in levels[: DECISION.levels]} | (
         {MISSING_LEVEL} if found.n_missing else set()
     )
-    has_other = len(levels) > MOST_LEVELS
+    has_other = len(levels) > DECISION.levels
     said = f"{len(levels):,} level{'s' if len(levels) > 1 else ''}"
-    said += f", the {MOST_LEVELS} most frequent as features" if has_other else ""
+    said += f", the {DECISION.levels} most frequent as features" if has_other else ""
     said += ", upper and lower case alike" if len(levels) < len(found.counts) else ""
     reason = f"{reason}: {said}" if reason else said
     return Category(
@@ -428,7 +384,11 @@ def _find_pair(found: Evidence) -> tuple[str, str] | None:
     if not is_text(found.stored) or not found.is_counted or not 1 <= found.n_distinct <= 6:
         return None
     spelled = {level.lower(): level for level, _ in _levels(found)}
-    pair = next((pair for pair in PAIRS if spelled.keys() == set(pair)), None)
+    pairs = (
+        *(("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off")),
+        *(("ja", "nein"), ("oui", "non"), ("si", "no"), ("sí", "no")),
+    )
+    pair = next((pair for pair in pairs if spelled.keys() == set(pair)), None)
     return None if pair is None else (spelled[pair[0]], spelled[pair[1]])
 
 

@@ -25,46 +25,22 @@ from cohirf.app.preparation.kinds import (
     read_moments,
     read_numbers,
 )
+from cohirf.app.preparation.policy import READING
 from cohirf.app.preparation.readings import (
-    CODE,
-    COMPACT_DATE,
-    WHOLE_NUMBER,
     DateReading,
     NumberReading,
     ReadCells,
+    are_whole,
     as_text,
     clean_text,
     compute,
     find_date_formats,
     find_unit,
+    have_codes,
     read_plain,
 )
 from cohirf.optional import import_optional
 from cohirf.sources import Source, Table
-
-MOST_DISTINCT = 10_000  # distinct cells of a column are counted up to this number,
-MOST_COUNTED = 2**20  # and up to this number in all columns together
-MOST_STRAYS = 5  # cells that are named in a message
-HOPELESS = (
-    0.5  # share of bad cells with which a reading is not tried any more, if another one is better
-)
-TRIED_CELLS = 200  # cells that say which readings are worth a try
-LONGEST = 40  # characters of a cell in a message
-# Whole numbers of these names are codes, which have no order.
-CODE_WORDS = {
-    "zip",
-    "zipcode",
-    "postcode",
-    "postal",
-    "plz",
-    "fips",
-    "isbn",
-    "ean",
-    "sku",
-    "phone",
-    "tel",
-    "telephone",
-}
 
 FindPlaces = Callable[[Iterable[int]], dict[int, str]]
 
@@ -82,7 +58,7 @@ class Strays:
         self.n_bad += len(bad)
         self.first += [
             (start + int(row), text[int(row)].as_py() or "")
-            for row in bad[: MOST_STRAYS - len(self.first)]
+            for row in bad[: READING.named_cells - len(self.first)]
         ]
 
 
@@ -219,13 +195,8 @@ class Evidence:
             self.is_whole = False
             self.n_spaces += compute().sum(compute().count_substring(text, " ")).as_py()
             self._tally(text)
-        elif (
-            self.is_whole
-            and compute().all(compute().match_substring_regex(text, WHOLE_NUMBER)).as_py()
-        ):
-            self.is_code = (
-                self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
-            )
+        elif self.is_whole and are_whole(text):
+            self.is_code = self.is_code or have_codes(text)
             cells = NumberReading().read(text)  # all readings of numbers read them alike
             for tally in self.tallies:
                 tally.add(cells, text, self.n_rows)
@@ -251,14 +222,16 @@ class Evidence:
         best = min((tally.n_bad for tally in tallies), default=0)
         n_seen = self.n_present + len(text)
         self.tallies = [
-            tally for tally in tallies if tally.n_bad == best or tally.n_bad <= HOPELESS * n_seen
+            tally
+            for tally in tallies
+            if tally.n_bad == best or tally.n_bad <= READING.hopeless * n_seen
         ]
 
     def _find_readings(self, text: Any) -> Sequence[NumberReading | DateReading]:
         """Return the readings that are worth a try: those that read half of the first cells, or of
         distinct ones.
         """
-        samples = text[:TRIED_CELLS], text.unique()[:TRIED_CELLS]
+        samples = text[: READING.samples], text.unique()[: READING.samples]
         unit = next(filter(None, (find_unit(sample.to_pylist()) for sample in samples)), "")
         numbers = [NumberReading(".", unit), NumberReading(",", unit)]
         if self.wish is not None and self.wish.startswith("date:"):
@@ -275,7 +248,7 @@ class Evidence:
             dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample))
         )
         if self.wish == "date":
-            return [*dates, DateReading(COMPACT_DATE)]
+            return [*dates, DateReading("%Y%m%d")]
         return dates
 
     def _count(self, cells: list[Any], times: list[int]) -> None:
@@ -304,7 +277,7 @@ def words_of(name: Name) -> list[str]:
 def gather_numbers(source: Source) -> dict[Any, Evidence]:
     """Read an array once, and return what is found in each of its columns."""
     arrow = import_optional("pyarrow", "arrow", "Describing an array")
-    most = min(MOST_DISTINCT, MOST_COUNTED // source.n_features)
+    most = min(READING.counted, READING.counted_in_all // source.n_features)
     found = {
         number: Evidence(number, source.dtype.name, most) for number in range(source.n_features)
     }
@@ -316,10 +289,15 @@ def gather_numbers(source: Source) -> dict[Any, Evidence]:
 
 def gather(table: Table, columns: Sequence[str], wishes: Mapping[Any, str]) -> dict[str, Evidence]:
     """Read the given columns once, and return what is found in each."""
-    most = min(MOST_DISTINCT, MOST_COUNTED // max(1, len(columns)))
+    most = min(READING.counted, READING.counted_in_all // max(1, len(columns)))
+    # whole numbers of these names are codes, which have no order
+    codes = {
+        *("zip", "zipcode", "postcode", "postal", "plz", "fips", "isbn", "ean", "sku"),
+        *("phone", "tel", "telephone"),
+    }
     found = {
         name: Evidence(
-            name, table.types[name], most, wishes.get(name), is_code=is_called(name, CODE_WORDS)
+            name, table.types[name], most, wishes.get(name), is_code=is_called(name, codes)
         )
         for name in columns
     }
@@ -403,4 +381,4 @@ def say_strays(n_cells: int, expected: str, *, are_taken: bool) -> str:
 
 def abridge(cell: str) -> str:
     """Return the beginning of a long cell."""
-    return cell if len(cell) <= LONGEST else f"{cell[: LONGEST - 3]}..."
+    return cell if len(cell) <= READING.cell else f"{cell[: READING.cell - 3]}..."

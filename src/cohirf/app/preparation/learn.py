@@ -4,6 +4,7 @@ and do it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,7 +13,6 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.app.preparation.data import (
-    DEGREES,
     Data,
     assign_roles,
     find_column,
@@ -29,21 +29,13 @@ from cohirf.app.preparation.decide import (
 )
 from cohirf.app.preparation.evidence import BadColumn, DataError, gather, reading
 from cohirf.app.preparation.kinds import Column, LeftOut, Name, Number, Vector
+from cohirf.app.preparation.policy import SCALE
 from cohirf.app.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
 from cohirf.error_contexts import warn_caller
 from cohirf.inspection import count_crumbs
 from cohirf.rows import FloatArray, IntArray, row_blocks
 from cohirf.sources import NumberColumn, Source, Table, rows_within
 from cohirf.wording import setting
-
-MEASURED_BYTES = 2**20  # of a block whose statistics are computed
-MEDIAN_CELLS = 2**21  # 17 MB; for larger data, the median is that of evenly spaced rows
-# Variance of a category, where a number has 1: with the same, the gaps between its levels are all
-# that clusters show. Hennig and Liao (JRSS C 62, 2013) give it half of the weight, for that reason.
-LEVELS_VARIANCE = 0.5
-MOSTLY_KNOWN = 0.8  # share of cells; a column with fewer has less weight
-# times the range of all other cells: so far from these, a few cells have no part in the scale
-FAR = 3.0
 
 
 def prepare(
@@ -189,7 +181,8 @@ def prepare(
     row_id = find_role(roles, "id")
     if places is not None:
         preparation = Preparation(find_coordinates(opened, roles, places), label, row_id)
-        radians = replace(preparation, scale=(DEGREES, DEGREES), scaling="radians")
+        degrees = 180 / math.pi  # of a radian
+        radians = replace(preparation, scale=(degrees, degrees), scaling="radians")
         return Prepared(opened, radians, radians.prepare(opened).source)
     columns = _look(opened, roles, impute=impute != "none")
     if row_id is None:
@@ -340,7 +333,7 @@ def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -
         return unscaled
     found = _measure(source, with_median=impute == "median", leaves_far_out=scaling == "standard")
     # filled cells are all alike, whatever they were
-    weight = np.minimum(found.known / MOSTLY_KNOWN, 1.0) ** 2
+    weight = np.minimum(found.known / SCALE.known, 1.0) ** 2
     scale = {
         "standard": _share_weight(unscaled, found.std) / weight,
         "minmax": found.high - found.low,
@@ -370,9 +363,7 @@ def _share_weight(preparation: Preparation, std: FloatArray) -> FloatArray:
         [feature.kind in ("boolean", "category") for feature in preparation.features], dtype=bool
     )
     return np.asarray(
-        np.sqrt(
-            np.bincount(place, weights=std**2)[place] / np.where(has_levels, LEVELS_VARIANCE, 1.0)
-        )
+        np.sqrt(np.bincount(place, weights=std**2)[place] / np.where(has_levels, SCALE.levels, 1.0))
     )
 
 
@@ -447,10 +438,10 @@ class _Extremes:
         for place in range(self.n_kept - 1):
             can_be_far = is_spread & (place < n_far)
             gap = self.lowest[place + 1] - self.lowest[place]
-            is_far = can_be_far & (gap > FAR * spread) & np.isfinite(gap)
+            is_far = can_be_far & (gap > SCALE.far * spread) & np.isfinite(gap)
             low = np.where(is_far, self.lowest[place + 1], low)
             gap = self.highest[place] - self.highest[place + 1]
-            is_far = can_be_far & (gap > FAR * spread) & np.isfinite(gap)
+            is_far = can_be_far & (gap > SCALE.far * spread) & np.isfinite(gap)
             high = np.where(is_far, self.highest[place + 1], high)
         has_far = (low > self.lowest[0]) | (high < self.highest[0])
         return (low, high) if has_far.any() else None
@@ -467,7 +458,7 @@ def _measure_within(
     moments = _Moments(source.n_features)
     low = np.full(source.n_features, np.nan)
     high = np.full(source.n_features, np.nan)
-    step = -(-source.n_rows * source.n_features // MEDIAN_CELLS)
+    step = -(-source.n_rows * source.n_features // SCALE.median_cells)
     sample = np.empty((-(-source.n_rows // step) if with_median else 0, source.n_features))
     n_kept = 0
     start = 0
@@ -532,7 +523,7 @@ def _small_blocks(source: Source) -> Iterator[FloatArray]:
     memory.
     """
     for rows in source.read_all():
-        for part in row_blocks(len(rows), rows_within(MEASURED_BYTES, 8 * source.n_features)):
+        for part in row_blocks(len(rows), rows_within(SCALE.block_bytes, 8 * source.n_features)):
             yield rows[part].astype(np.float64)
 
 

@@ -28,19 +28,14 @@ from cohirf.app.preparation.kinds import (
     Number,
     column_from_json,
 )
+from cohirf.app.preparation.policy import SCALE
 from cohirf.sources import ScaledSource, Source
 from cohirf.wording import count_of, listed
 
 FORMAT_VERSION = 3
 SCALINGS = ("standard", "minmax", "none")
 IMPUTES = ("median", "mean", "none")
-# the same on all machines, because in-memory batches differ from those of sources
-IN_MEMORY_BYTES = 2**28
 
-MOST_BAD = 0.5  # share of the cells of a column of other data that cannot be read
-MOST_FILLED = 0.5  # share of the columns
-
-UNNAMED = re.compile(r"column \d+")  # a column whose name is empty in a CSV file
 
 FeatureValues = tuple[float, ...]
 
@@ -219,7 +214,7 @@ class Preparation:
         delimiter: str | None = None,
         header: bool | None = None,
         sheet: str | None = None,
-        most_bad: float = MOST_BAD,
+        most_bad: float = SCALE.bad,
     ) -> Prepared:
         """Prepare other data in the same way as the training data.
 
@@ -400,7 +395,7 @@ class Prepared:
         """Whether all rows together take at most 256 MiB, so that :meth:`rows` loads them into
         memory.
         """
-        return self.n_bytes <= IN_MEMORY_BYTES
+        return self.n_bytes <= SCALE.in_memory_bytes
 
     def rows(self) -> Source | NDArray[Any]:
         """Return all rows as an array if they take at most 256 MiB, otherwise the source."""
@@ -456,7 +451,7 @@ class Prepared:
         start = 0
         for rows in self.source.source.read_all():
             found.append(
-                start + np.flatnonzero(np.isnan(rows[:, first]).mean(axis=1) > MOST_FILLED)
+                start + np.flatnonzero(np.isnan(rows[:, first]).mean(axis=1) > SCALE.filled)
             )
             start += len(rows)
         return np.concatenate(found)
@@ -481,7 +476,8 @@ class Prepared:
             (cells[name] for name in others if not any(cell.isdecimal() for cell in cells[name])),
             None,
         )
-        called = "row" if UNNAMED.fullmatch(str(column)) else column
+        # the name of a column without one in a CSV file
+        called = "row" if re.fullmatch(r"column \d+", str(column)) else column
         numbers = [f"{called} {name}" for name in cells[column]]
         if words is None:
             return numbers

@@ -16,69 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.app.preparation.policy import READING
 from cohirf.optional import import_optional
 from cohirf.rows import FloatArray
 from cohirf.sources import MISSING
 
-DIGIT_SPACES = " \u00a0\u202f"  # plain, no-break and narrow: all of them group digits
-APOSTROPHES = "'\u2019"
-MINUS_SIGN = "\u2212"
-CURRENCIES = (
-    *(
-        "EUR",
-        "USD",
-        "GBP",
-        "CHF",
-        "JPY",
-        "CNY",
-        "INR",
-        "AUD",
-        "CAD",
-        "NZD",
-        "SEK",
-        "NOK",
-        "DKK",
-        "PLN",
-        "CZK",
-        "HUF",
-    ),
-    *("BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "RUB"),
-)
+# spaces (plain, no-break and narrow) and apostrophes, all of which group digits
+DIGIT_GROUPS = (" ", "\u00a0", "\u202f", "'", "\u2019")
 # what people write into a column of numbers or dates where there is none; elsewhere these may be
 # levels
 MARKS = (
-    "-",
-    "--",
-    "\u2013",
-    "\u2014",
-    "?",
-    "??",
-    ".",
-    "*",
-    "none",
-    "nil",
-    "missing",
-    "unknown",
-    "not available",
+    *("-", "--", "\u2013", "\u2014", "?", "??", ".", "*"),
+    *("none", "nil", "missing", "unknown", "not available"),
 )
-LONGEST_UNIT = 5
-WHOLE_NUMBER = r"^[+-]?\d+(\.0*)?$"  # pandas writes 98101.0 where a cell is missing
-CODE = r"^(0\d+|[+-]?\d{19,})$"  # as numbers, these would lose digits
-DAY_FORMATS = (
-    *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
-    *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y"),  # %b reads names of months in full, too
-)
-CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
-DATE_FORMATS = (
-    *DAY_FORMATS,
-    *(f"{day}{gap}{clock}" for day, gap, clock in product(DAY_FORMATS, " T", CLOCKS)),
-    *CLOCKS,
-)
-COMPACT_DATE = "%Y%m%d"  # a number, unless the user says that it is a date
-FIRST_CELLS = 20
 FIELDS = {"Y": r"\d{4}", "b": "[A-Za-z]+", "p": "[AaPp][Mm]"}  # patterns of parts of dates
-YEAR_1000 = -30_610_224_000  # seconds: earlier years are years of two digits that were read as four
 
 
 def compute() -> Any:
@@ -130,9 +81,9 @@ class NumberReading:
             text = pc.utf8_trim_whitespace(
                 pc.replace_substring(text, self.unit, "", max_replacements=1)
             )
-        if pc.any(pc.match_substring(text, MINUS_SIGN)).as_py():
-            text = pc.replace_substring(text, MINUS_SIGN, "-")
-        groups = ("," if self.decimal == "." else ".", *DIGIT_SPACES, *APOSTROPHES)
+        if pc.any(pc.match_substring(text, "\N{MINUS SIGN}")).as_py():
+            text = pc.replace_substring(text, "\N{MINUS SIGN}", "-")
+        groups = ("," if self.decimal == "." else ".", *DIGIT_GROUPS)
         sign = rf"\{self.decimal}"
         whole = rf"(\d+|[1-9]\d{{0,2}}([{''.join(groups)}]\d{{3}})+)"
         pattern = rf"^[-+(]? ?({whole}({sign}\d*)?|{sign}\d+)([eE][-+]?\d+)?\)?$"
@@ -183,7 +134,7 @@ class DateReading:
         values = _floats(moments.cast("int64").cast("double"))
         if not self.has_day:
             return values
-        values = np.where(values < YEAR_1000, np.nan, values)
+        values = np.where(values < READING.first_date, np.nan, values)
         pc = compute()
         early = np.flatnonzero(_bools(pc.less_equal(pc.day(moments), 3)))
         # or a day that does not exist, such as 31 February, which Arrow reads as 2 March
@@ -218,18 +169,50 @@ def _unit_of(cell: str) -> str:
 
     Before the number, only currencies are units.
     """
-    rest = cell.strip(f"0123456789.,+-(){MINUS_SIGN}{APOSTROPHES}{DIGIT_SPACES}")
-    if not rest or len(rest) > LONGEST_UNIT or any(sign.isdigit() for sign in rest):
+    rest = cell.strip(f"0123456789.,+-()\N{MINUS SIGN}{''.join(DIGIT_GROUPS)}")
+    if not rest or len(rest) > READING.unit or any(sign.isdigit() for sign in rest):
         return ""
-    is_currency = rest in CURRENCIES or any(unicodedata.category(sign) == "Sc" for sign in rest)
+    currencies = {
+        *("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK"),
+        *("DKK", "PLN", "CZK", "HUF", "BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS"),
+        "RUB",
+    }
+    is_currency = rest in currencies or any(unicodedata.category(sign) == "Sc" for sign in rest)
     return rest if is_currency or cell.rstrip(")").endswith(rest) else ""
+
+
+def are_whole(text: Any) -> bool:
+    """Return whether all cells of some clean text are whole numbers."""
+    pattern = r"^[+-]?\d+(\.0*)?$"  # pandas writes 98101.0 where a cell is missing
+    return bool(compute().all(compute().match_substring_regex(text, pattern)).as_py())
+
+
+def have_codes(text: Any) -> bool:
+    """Return whether some cell of clean text would lose digits as a number."""
+    pattern = r"^(0\d+|[+-]?\d{19,})$"
+    return bool(compute().any(compute().match_substring_regex(text, pattern)).as_py())
 
 
 def find_date_formats(sample: Any) -> list[DateReading]:
     """Return the formats that read at least half of some clean text without missing cells."""
-    first = sample[:FIRST_CELLS].to_pylist()  # few cells show that most of the formats are wrong
-    readings = [DateReading(form) for form in DATE_FORMATS if _looks_like(form, first)]
+    first = sample[
+        : READING.date_samples
+    ].to_pylist()  # few cells show that most of the formats are wrong
+    readings = [DateReading(form) for form in _date_formats() if _looks_like(form, first)]
     return [reading for reading in readings if reading.read(sample).is_bad.mean() <= 0.5]
+
+
+@cache
+def _date_formats() -> list[str]:
+    """Return all formats of dates and times that are tried."""
+    days = [
+        *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
+        *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
+        *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y"),  # %b reads names of months in full, too
+    ]
+    clocks = ["%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p"]
+    moments = [f"{day}{gap}{clock}" for day, gap, clock in product(days, " T", clocks)]
+    return [*days, *moments, *clocks]
 
 
 def _looks_like(form: str, cells: list[str]) -> bool:
