@@ -27,6 +27,7 @@ import cohirf as package
 from cohirf import CoHiRF, open_source
 from cohirf.app.cli import main
 from cohirf.app.cli.options import settle_parameters
+from cohirf.app.cli.policy import DEFAULT
 from cohirf.app.preparation import prepare
 from cohirf.app.preparation.policy import SCALE
 
@@ -364,8 +365,8 @@ def test_what_fits_into_memory_is_one_batch_if_its_time_grows_with_the_rows(
 
 @pytest.mark.slow
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.app.cli.options.BATCHED_ROWS", 100)
-    monkeypatch.setattr("cohirf.app.cli.options.BATCHED_BYTES", 1000)
+    monkeypatch.setitem(vars(DEFAULT), "batched_rows", 100)
+    monkeypatch.setitem(vars(DEFAULT), "batched_bytes", 1000)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert "chosen: --clusters auto --scale standard --seed 0 --batch-size auto\n" in outcome.err
     assert "--batch-size 150: one batch" in outcome.err
@@ -672,7 +673,7 @@ def test_files_are_written_before_clusters_are_described(cohirf, folder, apart, 
 
 
 def test_a_large_file_is_announced_before_it_is_read(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.app.cli.console.LARGE_FILE", 1000)
+    monkeypatch.setitem(vars(DEFAULT), "progress_bytes", 1000)
     assert cohirf("fit", "iris.csv", "--label-column", "nothing").err.startswith(
         "reading iris.csv (0 MB)\n"
     )

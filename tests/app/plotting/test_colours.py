@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from cohirf.app.plotting.canvas import (
-    HUES,
-    ROUNDS,
     brightness,
     cluster_colours,
     for_dark_page,
@@ -15,6 +13,7 @@ from cohirf.app.plotting.canvas import (
     to_hex,
     to_rgb,
 )
+from cohirf.app.plotting.style import STYLE
 
 # How light looks to eyes with three cone types, and to those that lack one (Machado et al., 2009)
 EYES = {
@@ -65,7 +64,7 @@ def test_the_colour_of_a_cluster_depends_on_its_number_alone():
 
 
 def test_the_first_forty_colours_differ():
-    n_colours = len(HUES) * len(ROUNDS)
+    n_colours = len(STYLE.hues) * len(STYLE.rounds)
     assert n_colours == 40
     assert len(np.unique(cluster_colours(np.arange(n_colours)), axis=0)) == n_colours
     assert (cluster_colours([n_colours]) == cluster_colours([0])).all()
@@ -89,4 +88,6 @@ def test_text_has_the_brightness_that_its_ground_lacks():
 
 
 def test_codes_round_trip():
-    assert to_hex(np.array([to_rgb(hue) for hue in HUES])) == [hue.lower() for hue in HUES]
+    assert to_hex(np.array([to_rgb(hue) for hue in STYLE.hues])) == [
+        hue.lower() for hue in STYLE.hues
+    ]

@@ -10,15 +10,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from cohirf.app.cli.errors import Interrupted, Terminated, as_option, explain, one_line
+from cohirf.app.cli.errors import (
+    INPUT_ERRORS,
+    ExitCode,
+    Interrupted,
+    Terminated,
+    as_option,
+    explain,
+    one_line,
+)
 from cohirf.optional import import_optional
 from cohirf.wording import writing_settings
-
-BAD_INPUT = 2
-STOPPED = 130
-TERMINATED = 143
-# errors caused by input; all others are bugs
-BAD = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
 
 _arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
@@ -33,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         typer = import_optional("typer", "cli", "The program cohirf")
     except ImportError as error:
-        return _end(str(error), BAD_INPUT)
+        return _end(str(error), ExitCode.BAD_INPUT)
     signals: list[int] = []
     try:
         from cohirf.app.cli.app import app
@@ -44,17 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 args=list(_arguments.get()), prog_name="cohirf", standalone_mode=False
             )
     except Interrupted as stop:
-        return _end(str(stop), TERMINATED if signals else STOPPED)
-    except BAD as error:
-        return _end(explain(error), BAD_INPUT)
+        return _end(str(stop), ExitCode.TERMINATED if signals else ExitCode.STOPPED)
+    except INPUT_ERRORS as error:
+        return _end(explain(error), ExitCode.BAD_INPUT)
     except Exception as error:
         if not hasattr(error, "format_message"):  # not an error of typer about the command line
             raise
         if not error.format_message():  # without a command there is help, which typer has printed
-            return BAD_INPUT
+            return ExitCode.BAD_INPUT
         message = one_line(error.format_message()).rstrip(".")
         path = getattr(getattr(error, "ctx", None), "command_path", "cohirf")
-        return _end(f"{message}. Try {path} --help.", BAD_INPUT)
+        return _end(f"{message}. Try {path} --help.", ExitCode.BAD_INPUT)
     return code if isinstance(code, int) else 0
 
 

@@ -15,10 +15,6 @@ import typer
 import cohirf
 from cohirf.app.cli.errors import Interrupted
 from cohirf.app.cli.options import (
-    CLUSTERING,
-    DATA,
-    OUTPUT,
-    SIZE,
     DataFile,
     DataOptions,
     Delimiter,
@@ -117,7 +113,7 @@ def fit(
         str | None,
         option(
             "--clusters",
-            CLUSTERING,
+            "Clustering",
             "The number of final clusters, before --min-cluster-size is applied. By default, that "
             "of the base method; if it has none, auto chooses it.",
             metavar="INT|auto|levels",
@@ -127,7 +123,7 @@ def fit(
         Merge | None,
         option(
             "--merge",
-            CLUSTERING,
+            "Clustering",
             "How groups merge after the levels: compact for round clusters, connected for long "
             "ones, graph for many features. By default, auto decides it.",
         ),
@@ -136,7 +132,7 @@ def fit(
         int | None,
         option(
             "--views",
-            CLUSTERING,
+            "Clustering",
             "Number of random feature views at each level (R in the paper); 5 by default.",
             metavar="INT",
             min=1,
@@ -146,7 +142,7 @@ def fit(
         str | None,
         option(
             "--max-features",
-            CLUSTERING,
+            "Clustering",
             "Number or fraction of features in each view (q in the paper); 1.0 by default, which "
             "is all of them.",
             metavar="INT|FLOAT",
@@ -156,7 +152,7 @@ def fit(
         str | None,
         option(
             "--min-cluster-size",
-            CLUSTERING,
+            "Clustering",
             "Smallest size of a final cluster: a number of rows, or a fraction of all. Rows of "
             "smaller clusters get the label -1.",
             metavar="INT|FLOAT",
@@ -166,7 +162,7 @@ def fit(
         int | None,
         option(
             "--seed",
-            CLUSTERING,
+            "Clustering",
             "Seed of views, batches, base methods and samples; 0 by default.",
             metavar="INT",
         ),
@@ -175,7 +171,7 @@ def fit(
         str | None,
         option(
             "--eps",
-            CLUSTERING,
+            "Clustering",
             "The radius of DBSCAN, which is then the base method; with --places a length, such as "
             "2km, 500m or 1mi.",
             metavar="FLOAT|TEXT",
@@ -185,7 +181,7 @@ def fit(
         str | None,
         option(
             "--batch-size",
-            SIZE,
+            "Size",
             "Approximate number of rows that are clustered together, or the memory that the fit "
             "may use. By default, auto from 50,000 rows on, for K-Means from 1 GB on, and all "
             "rows below.",
@@ -196,7 +192,7 @@ def fit(
         str | None,
         option(
             "--checkpoint",
-            SIZE,
+            "Size",
             "Folder in which the fit stores the results of its batches: the same command goes on "
             "where a fit was stopped.",
             metavar="FOLDER",
@@ -206,7 +202,7 @@ def fit(
         int | None,
         option(
             "--n-jobs",
-            SIZE,
+            "Size",
             "Number of views or batches that are computed at the same time; -1 is all cores. "
             "1 by default.",
             metavar="INT",
@@ -216,7 +212,7 @@ def fit(
         str | None,
         option(
             "--device",
-            SIZE,
+            "Size",
             "Where batches are computed, such as cuda. It needs --estimator torch-kmeans.",
             metavar="TEXT",
         ),
@@ -225,7 +221,7 @@ def fit(
         str | None,
         option(
             "--label-column",
-            DATA,
+            "Data",
             "Column with known classes: not a feature; the clusters are compared with it.",
             metavar="NAME",
         ),
@@ -233,13 +229,13 @@ def fit(
     id_column: IdColumn = None,
     drop: Annotated[
         list[str] | None,
-        option("--drop", DATA, "A column to leave out. May be repeated.", metavar="NAME"),
+        option("--drop", "Data", "A column to leave out. May be repeated.", metavar="NAME"),
     ] = None,
     kinds: Annotated[
         list[str] | None,
         option(
             "--as",
-            DATA,
+            "Data",
             "What a column is: number, category, boolean, date, date:FORMAT, id or text. All cells "
             "that are not of this kind are taken as missing. May be repeated. By default, it is "
             "decided from the cells.",
@@ -250,7 +246,7 @@ def fit(
         Scaling,
         option(
             "--scale",
-            DATA,
+            "Data",
             "standard: mean 0 and standard deviation 1; minmax: range 0 to 1. auto, the default, "
             "is none if --estimator is given, because parameters such as eps refer to unscaled "
             "data, and standard otherwise.",
@@ -260,7 +256,7 @@ def fit(
         Imputing,
         option(
             "--impute",
-            DATA,
+            "Data",
             "median, the default, or mean: fill missing numbers with the median or mean of their "
             'column; in categories, missing cells are the level "missing". none: refuse them.',
         ),
@@ -272,7 +268,7 @@ def fit(
         str | None,
         option(
             "--vectors",
-            DATA,
+            "Data",
             "Column of vectors, such as embeddings, to cluster by their cosine; other columns are "
             "no features.",
             metavar="NAME",
@@ -282,7 +278,7 @@ def fit(
         str | None,
         option(
             "--text",
-            DATA,
+            "Data",
             "Column of texts: clusters are named by words, and the report shows topics. "
             "--clusters 200,40,8 gives levels.",
             metavar="NAME",
@@ -292,7 +288,7 @@ def fit(
         str | None,
         option(
             "--images",
-            DATA,
+            "Data",
             "Column of images, as bytes or paths: with --text, the report has small copies of "
             "those of typical rows.",
             metavar="NAME",
@@ -302,7 +298,7 @@ def fit(
         tuple[str, str] | None,
         option(
             "--places",
-            DATA,
+            "Data",
             "Two columns with degrees, which are the only features: cluster by distance along the "
             "globe.",
             metavar="LATITUDE LONGITUDE",
@@ -312,14 +308,14 @@ def fit(
     quiet: Quiet = False,
     out: LabelsOut = None,
     keep: Annotated[
-        bool, switch("--keep", OUTPUT, "Write the columns of the data to --out, too.")
+        bool, switch("--keep", "Output", "Write the columns of the data to --out, too.")
     ] = False,
     model: Annotated[
-        Path | None, option("--model", OUTPUT, "Save the model to this new file.", metavar="FILE")
+        Path | None, option("--model", "Output", "Save the model to this new file.", metavar="FILE")
     ] = None,
     report: Annotated[
         Path | None,
-        option("--report", OUTPUT, "Write a report to this .html file.", metavar="FILE"),
+        option("--report", "Output", "Write a report to this .html file.", metavar="FILE"),
     ] = None,
     force: Force = False,
 ) -> None:
@@ -382,7 +378,7 @@ def update(
         bool,
         switch(
             "--recluster",
-            CLUSTERING,
+            "Clustering",
             "Find the clusters of all rows anew, as a fit does, with or without new rows. Their "
             "number is chosen again, and rows can change their cluster.",
         ),
@@ -393,7 +389,7 @@ def update(
         Path | None,
         option(
             "--report",
-            OUTPUT,
+            "Output",
             "Write how clusters have changed over all updates to this .html file, and say how the "
             "new rows differ from those before, as cohirf drift does.",
             metavar="FILE",
@@ -403,7 +399,7 @@ def update(
         Path | None,
         option(
             "--out",
-            OUTPUT,
+            "Output",
             "Write the cluster of each new row to this .parquet, .csv or .npy file.",
             metavar="FILE",
         ),
@@ -429,7 +425,7 @@ def update(
 def merge(
     models: Annotated[list[Path], argument("MODEL", "Files that cohirf fit --model has written.")],
     model: Annotated[
-        Path, option("--model", OUTPUT, "Save the merged model to this new file.", metavar="FILE")
+        Path, option("--model", "Output", "Save the merged model to this new file.", metavar="FILE")
     ],
     json: Json = False,
     force: Force = False,
@@ -461,7 +457,7 @@ def forget(
         bool,
         switch(
             "--rows",
-            OUTPUT,
+            "Output",
             "The numbers are those of single rows, counted from 0 over all data so far.",
         ),
     ] = False,
@@ -491,7 +487,7 @@ def consensus(
         str | None,
         option(
             "--clusters",
-            CLUSTERING,
+            "Clustering",
             "Exactly this many clusters. By default, as many as most partitions agree on.",
             metavar="INT",
         ),
@@ -517,7 +513,7 @@ def curate(
         str | None,
         option(
             "--vectors",
-            DATA,
+            "Data",
             "Column of vectors; by default, the only one of the data.",
             metavar="NAME",
         ),
@@ -526,7 +522,7 @@ def curate(
         str | None,
         option(
             "--deduplicate",
-            OUTPUT,
+            "Output",
             "Leave out rows whose cosine with a kept row is at least this, such as 0.95.",
             metavar="FLOAT",
         ),
@@ -535,7 +531,7 @@ def curate(
         str | None,
         option(
             "--sample",
-            OUTPUT,
+            "Output",
             "Keep this many rows, spread evenly over the hierarchy of clusters.",
             metavar="INT",
         ),
@@ -544,7 +540,7 @@ def curate(
         Path | None,
         option(
             "--out",
-            OUTPUT,
+            "Output",
             "Write the kept rows to this new .parquet file, or their numbers to an .npy file.",
             metavar="FILE",
         ),
@@ -578,7 +574,7 @@ def cut(
         str,
         option(
             "--clusters",
-            CLUSTERING,
+            "Clustering",
             "Merge the clusters of the model to exactly this many.",
             metavar="INT",
         ),
@@ -587,7 +583,7 @@ def cut(
         Path | None,
         option(
             "--data",
-            DATA,
+            "Data",
             "The data of the fit; the names of its rows are copied to the output.",
             metavar="DATA",
         ),
@@ -613,7 +609,7 @@ def tree(
         str | None,
         option(
             "--top",
-            OUTPUT,
+            "Output",
             "Only the top of the tree, with at most this many leaves. In text, a number above that "
             "of the clusters also shows parts of clusters. By default, in text the clusters, and "
             "at most 30; otherwise the whole tree.",
@@ -624,7 +620,7 @@ def tree(
         Path | None,
         option(
             "--out",
-            OUTPUT,
+            "Output",
             "The file to write: .txt for people, .nwk or .graphml for tree viewers, .npy or .csv "
             "for SciPy's linkage, .json for cohirf.FusionHierarchy.",
             metavar="FILE",
@@ -642,7 +638,7 @@ def tree(
 def report(
     model: ModelFile,
     data: DataFile,
-    out: Annotated[Path, option("--out", OUTPUT, "The file to write: .html.", metavar="FILE")],
+    out: Annotated[Path, option("--out", "Output", "The file to write: .html.", metavar="FILE")],
     force: Force = False,
 ) -> None:
     """Write a report on a model: one HTML file that needs no network."""
@@ -679,7 +675,7 @@ def join(
         str,
         option(
             "--name",
-            OUTPUT,
+            "Output",
             "Name of this party. What leaves it is listed in NAME.sent.jsonl in the current "
             "folder.",
             metavar="TEXT",
@@ -691,7 +687,7 @@ def join(
         str | None,
         option(
             "--id-column",
-            DATA,
+            "Data",
             "Column with the names of the rows: not a feature. Other parties find out if their "
             "rows are in another order.",
             metavar="NAME",
@@ -708,14 +704,14 @@ def join(
 def run(
     folder: Annotated[Path, argument("FOLDER", "The folder that the parties join in.")],
     parties: Annotated[
-        str, option("--parties", CLUSTERING, "How many parties to wait for.", metavar="INT")
+        str, option("--parties", "Clustering", "How many parties to wait for.", metavar="INT")
     ],
     out: RequiredLabelsOut,
     clusters: Annotated[
         str | None,
         option(
             "--clusters",
-            CLUSTERING,
+            "Clustering",
             "Exactly this many clusters. By default the algorithm of the paper: levels until "
             "nothing fuses.",
             metavar="INT",

@@ -17,10 +17,7 @@ from typing import Any
 from cohirf import progress
 from cohirf.app.cli.errors import one_line
 from cohirf.app.cli.options import ScreenOptions
-
-NARROWEST_SCREEN = 40  # columns of a terminal
-WIDEST = 10_000  # characters of a line of a file
-LARGE_FILE = 10**8  # bytes; smaller files are read within seconds
+from cohirf.app.cli.policy import DEFAULT, OUTPUT
 
 
 @dataclass
@@ -69,7 +66,7 @@ class Console:
         """Show progress and warnings, and say at once that a large file is read: this takes a
         while.
         """
-        if (n_bytes := count_bytes(path)) >= LARGE_FILE:
+        if (n_bytes := count_bytes(path)) >= DEFAULT.progress_bytes:
             self.note(f"reading {path} ({n_bytes / 1e6:,.0f} MB)")
         with self.watching():
             yield
@@ -94,7 +91,7 @@ def _width(stream: Any) -> int | None:
     None for files and pipes, whose lines are not broken.
     """
     if stream.isatty():
-        return max(NARROWEST_SCREEN, shutil.get_terminal_size().columns)
+        return max(OUTPUT.narrowest, shutil.get_terminal_size().columns)
     return None
 
 
@@ -158,6 +155,6 @@ def grid_lines(grid: TextGrid, width: int | None = None) -> list[str]:
         drawn.add_row(*(text.Text(one_line(cell)) for cell in row))
     paper = io.StringIO()
     console.Console(
-        file=paper, width=width or WIDEST, color_system=None, legacy_windows=False
+        file=paper, width=width or OUTPUT.widest, color_system=None, legacy_windows=False
     ).print(drawn)
     return [line.rstrip() for line in paper.getvalue().splitlines()]

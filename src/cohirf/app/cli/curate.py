@@ -15,18 +15,13 @@ from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, read_count, read_number
 from cohirf.app.cli.options import settle_parameters
 from cohirf.app.cli.outputs import check_file, say_written
+from cohirf.app.cli.policy import DEFAULT, OUTPUT
 from cohirf.app.preparation import Data, Prepared, prepare
 from cohirf.curate import NearDuplicates, Vectors, near_duplicates
 from cohirf.optional import import_optional
 from cohirf.rows import IntArray
 from cohirf.sources import NumberColumn, Source, write_tables
 from cohirf.store import replacing
-
-MOST_PAIRED = 200_000  # rows, of which all pairs are compared; of more, those in the same cluster
-CLUSTER_ROWS = 500
-MOST_CLUSTERS = 1000
-N_TOLD = 10  # removed rows in the summary
-OUT_FILES = (".parquet", ".npy")
 
 
 def curate_file(
@@ -44,7 +39,7 @@ def curate_file(
         raise BadInputError(
             "curate needs something to do: give --deduplicate 0.95, --sample 1000, or both."
         )
-    check_file(out, "--out", OUT_FILES, force=False, data=data)
+    check_file(out, "--out", (".parquet", ".npy"), force=False, data=data)
     if deduplicate is None:
         threshold = None
     else:
@@ -59,15 +54,15 @@ def curate_file(
             "rows."
         )
     model = found = None
-    if n_wanted is not None or n_rows > MOST_PAIRED:
-        n_clusters = int(np.clip(n_rows // CLUSTER_ROWS, 2, MOST_CLUSTERS))
+    if n_wanted is not None or n_rows > DEFAULT.paired_rows:
+        n_clusters = int(np.clip(n_rows // DEFAULT.cluster_rows, 2, DEFAULT.clusters))
         options = settle_parameters(
             {"n_clusters": n_clusters, "metric": "cosine"}, n_rows, prepared.n_bytes
         )
         with console.watching():
             model = CoHiRF(**options).fit(prepared.rows())
     # in which rows are compared
-    if model is None or n_rows <= MOST_PAIRED:
+    if model is None or n_rows <= DEFAULT.paired_rows:
         groups = None
     else:
         groups = model.labels_
@@ -138,7 +133,9 @@ def _open_vectors(data: Path, vectors: str | None) -> Prepared:
 
 def _tell_removed(found: NearDuplicates, data: Source) -> list[dict[str, Any]]:
     """Return the first removed rows, the rows that are kept in their place, and their cosines."""
-    removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[:N_TOLD]
+    removed = np.flatnonzero(found.kept_for != np.arange(len(found.kept_for)))[
+        : OUTPUT.removed_rows
+    ]
     pairs = np.column_stack([found.kept_for[removed], removed])
     cosines = np.minimum(Vectors.of(data).measure(pairs), 1.0).tolist()
     told = zip(removed.tolist(), pairs[:, 0].tolist(), cosines, strict=True)

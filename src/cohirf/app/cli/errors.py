@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shlex
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,20 @@ FLAGS = {
     "overwrite": "--force",
     "hierarchy_.cut": "cohirf cut",
 }
+
+
+# caused by input; all others are bugs
+INPUT_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
+
+
+class ExitCode(IntEnum):
+    """What the program returns; 0 is success. The help of ``cohirf drift`` names its two."""
+
+    BAD_INPUT = 2
+    DRIFTED = 3
+    NEW_KIND = 4
+    STOPPED = 130
+    TERMINATED = 143
 
 
 class BadInputError(ValueError):

@@ -18,7 +18,6 @@ from cohirf.app.cli import command_line
 from cohirf.app.cli.console import Console, count_bytes
 from cohirf.app.cli.errors import BadInputError, Interrupted, flag_of, read_count
 from cohirf.app.cli.options import (
-    BASE_METHOD,
     DataOptions,
     MethodOptions,
     ScreenOptions,
@@ -38,6 +37,7 @@ from cohirf.app.cli.outputs import (
     save_labels,
     say_written,
 )
+from cohirf.app.cli.policy import DEFAULT
 from cohirf.app.cli.summary import (
     agreement,
     cluster_grid,
@@ -62,18 +62,6 @@ from cohirf.optional import import_optional
 from cohirf.planning import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
 from cohirf.store import Origin, save_model, shown
 from cohirf.wording import setting
-
-ON_GLOBE = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
-# To read a file takes at least so much memory, and for a large one up to so much more.
-LEAST_READING = 2**25
-MOST_READING = 5 * 2**25
-COPIES_IN_MEMORY = (
-    3  # of all rows, for which a limit of memory must have room: otherwise they stay in their file
-)
-NOTHING = (
-    "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
-    "--report report.html to see a report."
-)
 
 
 @dataclass(frozen=True)
@@ -179,8 +167,12 @@ def fit_file(
         console.note(_offer_without(description.repeated))
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
+    nothing = (
+        "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut "
+        "later, --report report.html to see a report."
+    )
     console.show(
-        document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING)
+        document, *table, fact_grid(document), document["headline"], say_written(written, nothing)
     )
 
 
@@ -250,7 +242,7 @@ def read_base_method(name: str | None, parameters: list[str] | None) -> Any:
         return None
     texts = read_assignments(parameters)
     try:
-        return make_base_method(name or BASE_METHOD, **texts)
+        return make_base_method(name or DEFAULT.base_method, **texts)
     except ValueError as error:
         flag = "--estimator" if name not in (*NAMES, None) else "--param"
         raise BadInputError(f"{flag}: {error}") from error
@@ -260,9 +252,10 @@ def _read_globe(name: str | None, places: tuple[str, str] | None, eps: str | Non
     """Return parameters of the base method that follow from ``--places`` and ``--eps``."""
     if places is None:
         return [] if eps is None else [f"eps={eps}"]
-    if name not in ON_GLOBE:
+    on_globe = ("dbscan", "hdbscan", "optics")  # they know the metric haversine
+    if name not in on_globe:
         raise BadInputError(
-            f"--places needs --estimator {', '.join(ON_GLOBE[:-1])} or {ON_GLOBE[-1]}."
+            f"--places needs --estimator {', '.join(on_globe[:-1])} or {on_globe[-1]}."
         )
     if eps is None:
         if name == "dbscan":
@@ -333,7 +326,7 @@ def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint
 def _refuse_low_limit(data: Path, limit: int | None) -> None:
     """Refuse a limit of memory that would be passed while the file is read."""
     taken = resident_bytes()
-    needed = taken + LEAST_READING + min(MOST_READING, 4 * count_bytes(data))
+    needed = taken + DEFAULT.reading_bytes + min(DEFAULT.most_reading_bytes, 4 * count_bytes(data))
     if limit is not None and limit < needed:
         raise BadInputError(
             f"--batch-size: {format_bytes(limit)} of memory is too little: the program takes "
@@ -346,7 +339,7 @@ def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     """Fit the model; if the user stops it, say what was kept."""
     limit = read_memory_limit(model.batch_size)
     reset_peak()  # what reading took goes back
-    if limit is None or resident_bytes() + COPIES_IN_MEMORY * data.n_bytes <= limit:
+    if limit is None or resident_bytes() + DEFAULT.copies_in_memory * data.n_bytes <= limit:
         rows = data.rows()
     else:
         rows = data.source

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cohirf import CoHiRF
-from cohirf.app.cli.console import NARROWEST_SCREEN, WIDEST, Console, TextGrid
+from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, read_count
 from cohirf.app.cli.new_rows import csv_format, open_model
 from cohirf.app.cli.outputs import (
@@ -23,6 +23,7 @@ from cohirf.app.cli.outputs import (
     save_labels,
     say_written,
 )
+from cohirf.app.cli.policy import OUTPUT
 from cohirf.app.cli.summary import describe_sizes, size_rows
 from cohirf.app.explain import name_tree, write_tree
 from cohirf.app.preparation import Data, Preparation
@@ -31,8 +32,6 @@ from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
 from cohirf.store import load_about, replacing
 from cohirf.wording import count_of, setting
-
-TREE_FILES = (".txt", ".nwk", ".json", ".graphml", ".csv", ".npy")
 
 
 def cut_tree(
@@ -70,7 +69,7 @@ def cut_tree(
 
 def show_tree(model: Path, *, top: str | None, out: Path | None, force: bool) -> None:
     """Print the tree of a model, or write it to a file: cohirf tree."""
-    check_file(out, "--out", TREE_FILES, force=force)
+    check_file(out, "--out", (".txt", ".nwk", ".json", ".graphml", ".csv", ".npy"), force=force)
     refuse_same({"--out": out}, {"MODEL": model})
     (fitted, preparation), n_leaves = (
         open_model(model),
@@ -79,9 +78,9 @@ def show_tree(model: Path, *, top: str | None, out: Path | None, force: bool) ->
     if out is None:
         encoding = sys.stdout.encoding or "utf-8"
         if sys.stdout.isatty():
-            width = max(NARROWEST_SCREEN, shutil.get_terminal_size().columns)
+            width = max(OUTPUT.narrowest, shutil.get_terminal_size().columns)
         else:
-            width = WIDEST
+            width = OUTPUT.widest
         can_draw = "?" not in "├─│└…".encode(encoding, "replace").decode(encoding)
         text = _draw_tree(fitted, preparation, n_leaves, width, drawn=can_draw)
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -92,7 +91,9 @@ def show_tree(model: Path, *, top: str | None, out: Path | None, force: bool) ->
         hierarchy = hierarchy.condense(max_clusters=n_leaves)
     with replacing(out) as file:
         if ending == ".txt":
-            file.write(_draw_tree(fitted, preparation, n_leaves, WIDEST, drawn=True).encode())
+            file.write(
+                _draw_tree(fitted, preparation, n_leaves, OUTPUT.widest, drawn=True).encode()
+            )
         elif ending == ".npy":
             np.save(file, hierarchy.to_linkage())
         else:

@@ -14,6 +14,7 @@ from sklearn.utils._pprint import _changed_params
 from cohirf import CoHiRF
 from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.new_rows import open_model
+from cohirf.app.cli.policy import OUTPUT
 from cohirf.app.cli.summary import cluster_grid, model_grid, summarize_model
 from cohirf.app.explain import describe_clusters
 from cohirf.app.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
@@ -30,8 +31,6 @@ from cohirf.app.preparation.readings import DateReading
 from cohirf.inspection import Totals, count_views, describe_level
 from cohirf.sources import Table
 from cohirf.store import is_model
-
-MOST_COLUMNS = 20  # shown in the table
 
 
 def describe_file(
@@ -109,8 +108,8 @@ def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
         (f"column {note.column!r}", f"{note.kind}: {note.note}".rstrip(": "))
         for note in preparation.describe()
     ]
-    if len(rows) > MOST_COLUMNS:
-        rows = [*rows[: MOST_COLUMNS - 1], (f"... {len(rows) - MOST_COLUMNS + 1:,} more", "")]
+    if len(rows) > OUTPUT.columns:
+        rows = [*rows[: OUTPUT.columns - 1], (f"... {len(rows) - OUTPUT.columns + 1:,} more", "")]
     return rows
 
 
@@ -129,12 +128,12 @@ def _describe_data(data: Data, console: Console) -> None:
         (str(one["name"]), one["kind"], *(_cell(one.get(key)) for key in figures))
         for one in columns
     ]
-    if len(rows) > MOST_COLUMNS:
+    if len(rows) > OUTPUT.columns:
         rows = [
-            *rows[: MOST_COLUMNS - 1],
-            (f"... {len(rows) - MOST_COLUMNS + 1:,} more", *[""] * 6),
+            *rows[: OUTPUT.columns - 1],
+            (f"... {len(rows) - OUTPUT.columns + 1:,} more", *[""] * 6),
         ]
-    notes = [f"{one['name']}: {one['note']}" for one in columns[:MOST_COLUMNS] if one["note"]]
+    notes = [f"{one['name']}: {one['note']}" for one in columns[: OUTPUT.columns] if one["note"]]
     title = f"{data.name}: {n_rows:,} rows, {len(columns):,} columns"
     console.show(document, title, TextGrid(rows, ("column", "kind", *figures)), *notes)
 

@@ -16,7 +16,7 @@ import numpy as np
 from cohirf import Changes, CoHiRF, Drift, load
 from cohirf import merge as merge_models
 from cohirf.app.cli.console import Console, TextGrid
-from cohirf.app.cli.errors import BadInputError, Interrupted
+from cohirf.app.cli.errors import BadInputError, ExitCode, Interrupted
 from cohirf.app.cli.options import ScreenOptions
 from cohirf.app.cli.outputs import (
     LABEL_FILES,
@@ -35,12 +35,6 @@ from cohirf.inspection import find_largest, in_other_units
 from cohirf.sources import NoRowsError
 from cohirf.store import CONTENT_ERRORS, is_model, load_about, one_line, save_model, shown
 from cohirf.wording import listed
-
-# exit statuses of cohirf drift, which its help lists
-DRIFTED = 3
-NEW_KIND = 4
-CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-SHEETS = (".xlsx", ".xls", ".ods")
 
 
 def changing_model(command: Callable[..., None]) -> Callable[..., None]:
@@ -187,8 +181,8 @@ def compare_file(model: Path, data: Path, *, json: bool) -> int:
         found = fitted.drift(rows.source)
     console.show(document | _describe_drift(found), *say_lines(found))
     if found.has_new_kind:
-        return NEW_KIND
-    return DRIFTED if found.has_drifted else 0
+        return ExitCode.NEW_KIND
+    return ExitCode.DRIFTED if found.has_drifted else 0
 
 
 @changing_model
@@ -281,9 +275,9 @@ def csv_format(data: Path, model: Path) -> dict[str, Any]:
     origin = load_about(model).origin
     if origin is None:
         return {}
-    if data.name.lower().endswith(SHEETS):
+    if data.name.lower().endswith((".xlsx", ".xls", ".ods")):
         return {name: origin.options.get(name) for name in ("header", "sheet")}
-    if not data.name.lower().endswith(CSV):
+    if not data.name.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
         return {}
     return {name: origin.options.get(name) for name in ("delimiter", "header")}
 

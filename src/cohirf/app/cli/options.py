@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cohirf.app.cli.errors import BadInputError, flag_of
+from cohirf.app.cli.policy import DEFAULT
 from cohirf.clusterers.names import NAMES
 
 
@@ -50,10 +51,6 @@ def complete_estimator(incomplete: str) -> list[str]:
 
 # -- arguments and options of several commands
 
-DATA = "Data"
-CLUSTERING = "Clustering"
-SIZE = "Size"
-OUTPUT = "Output"
 
 DataFile = Annotated[
     Path,
@@ -66,7 +63,7 @@ LabelsOut = Annotated[
     Path | None,
     option(
         "--out",
-        OUTPUT,
+        "Output",
         "Write the cluster of each row to this .parquet, .csv or .npy file.",
         metavar="FILE",
     ),
@@ -75,22 +72,22 @@ RequiredLabelsOut = Annotated[
     Path,
     option(
         "--out",
-        OUTPUT,
+        "Output",
         "Write the cluster of each row to this .parquet, .csv or .npy file.",
         metavar="FILE",
     ),
 ]
-Json = Annotated[bool, switch("--json", OUTPUT, "Print one JSON document, for programs.")]
+Json = Annotated[bool, switch("--json", "Output", "Print one JSON document, for programs.")]
 Quiet = Annotated[
-    bool, switch("--quiet", OUTPUT, "Print only errors and, with --json, the document.")
+    bool, switch("--quiet", "Output", "Print only errors and, with --json, the document.")
 ]
-Force = Annotated[bool, switch("--force", OUTPUT, "Replace existing output files.")]
+Force = Annotated[bool, switch("--force", "Output", "Replace existing output files.")]
 
 IdColumn = Annotated[
     str | None,
     option(
         "--id-column",
-        DATA,
+        "Data",
         "Column with the names of the rows: not a feature; it is copied to the output.",
         metavar="NAME",
     ),
@@ -99,7 +96,7 @@ Delimiter = Annotated[
     str | None,
     option(
         "--delimiter",
-        DATA,
+        "Data",
         "Character that separates the values of a CSV file; found if it is not given.",
         metavar="TEXT",
     ),
@@ -108,19 +105,19 @@ Header = Annotated[
     bool | None,
     switch(
         "--header/--no-header",
-        DATA,
+        "Data",
         "Whether the first line of a CSV file or sheet contains column names; by default, it does.",
     ),
 ]
 Sheet = Annotated[
     str | None,
-    option("--sheet", DATA, "The sheet of a spreadsheet; by default, the first.", metavar="NAME"),
+    option("--sheet", "Data", "The sheet of a spreadsheet; by default, the first.", metavar="NAME"),
 ]
 Estimator = Annotated[
     str | None,
     option(
         "--estimator",
-        CLUSTERING,
+        "Clustering",
         f"The base method: {', '.join(NAMES)}. By default, a quick K-Means.",
         metavar="NAME",
         autocompletion=complete_estimator,
@@ -130,7 +127,7 @@ Param = Annotated[
     list[str] | None,
     option(
         "--param",
-        CLUSTERING,
+        "Clustering",
         "A parameter of the base method, such as eps=0.2. May be repeated.",
         metavar="KEY=VALUE",
     ),
@@ -211,14 +208,6 @@ def read_kinds(wishes: list[str] | None) -> dict[str, str]:
 
 # -- parameters of CoHiRF
 
-BASE_METHOD = "kmeans"
-DEFAULT_SEED = 0  # the same command gives the same clusters
-# From this number of rows on, the default batch size is auto. Without a base method and with
-# K-Means, which take time in proportion to the rows, also from this number of bytes on: one batch
-# is faster, and its clusters are better.
-BATCHED_ROWS = 50_000
-BATCHED_BYTES = 2**30
-
 
 def read_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of CoHiRF that the user gives: those that are not None.
@@ -245,8 +234,8 @@ def settle_parameters(
     """Add the defaults of the command line that differ from those of CoHiRF, around a base method
     or without one.
     """
-    chosen: dict[str, Any] = {"random_state": DEFAULT_SEED}
+    chosen: dict[str, Any] = {"random_state": DEFAULT.seed}
     is_linear = base is None or type(base).__name__ == "KMeans"
-    if n_rows >= BATCHED_ROWS and (n_bytes >= BATCHED_BYTES or not is_linear):
+    if n_rows >= DEFAULT.batched_rows and (n_bytes >= DEFAULT.batched_bytes or not is_linear):
         chosen["batch_size"] = "auto"
     return chosen | dict(parameters)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from cohirf.app.cli.console import Console
 from cohirf.app.cli.errors import BadInputError
+from cohirf.app.cli.policy import DEFAULT
 from cohirf.app.preparation.data import Data
 from cohirf.app.preparation.kinds import Name, is_text
 from cohirf.app.preparation.readings import as_text
@@ -35,9 +36,6 @@ from cohirf.store import (
 
 CLUSTER = "cluster"
 LABEL_FILES = (".parquet", ".csv", ".npy")
-LABEL_BLOCK = 2**17
-FORMULA = r"\A[=+\-@\t\r\n]"
-NUMBER = r"\A[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\z"
 
 
 def check_file(
@@ -184,7 +182,7 @@ def save_labels(
         if ending == ".npy":
             header = {"descr": "<i8", "fortran_order": False, "shape": labels.shape}
             npy_format.write_array_header_1_0(file, header)
-            blocks = row_blocks(len(labels), LABEL_BLOCK)
+            blocks = row_blocks(len(labels), DEFAULT.block_rows)
             file.writelines(np.asarray(labels[block]).astype("<i8").tobytes() for block in blocks)
         else:
             names = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
@@ -220,9 +218,9 @@ def _label_tables(
     arrow = import_optional("pyarrow", "arrow", "Writing a table")
     start = 0
     first = next(beside, None)
-    alone = (arrow.table({}) for _ in row_blocks(len(labels), LABEL_BLOCK))
+    alone = (arrow.table({}) for _ in row_blocks(len(labels), DEFAULT.block_rows))
     for table in alone if first is None else chain([first], beside):
-        n_rows = LABEL_BLOCK if first is None else len(table)
+        n_rows = DEFAULT.block_rows if first is None else len(table)
         some = np.asarray(labels[start : start + n_rows]).astype(np.int64)
         start += n_rows
         if first is not None and len(some) < n_rows:
@@ -251,9 +249,10 @@ def count_formulas(column: Any) -> int:
     pc = import_optional("pyarrow.compute", "arrow", "Writing a table")
     if not is_text(str(column.type)):
         return 0
-    starts, is_number = (
-        pc.match_substring_regex(as_text(column), pattern) for pattern in (FORMULA, NUMBER)
-    )
+    text = as_text(column)
+    starts = pc.match_substring_regex(text, r"\A[=+\-@\t\r\n]")
+    number = r"\A[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\z"
+    is_number = pc.match_substring_regex(text, number)
     return int(pc.sum(pc.and_(starts, pc.invert(is_number))).as_py() or 0)
 
 

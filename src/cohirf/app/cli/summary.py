@@ -12,19 +12,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.app.cli.console import TextGrid
+from cohirf.app.cli.policy import OUTPUT
 from cohirf.app.preparation import Classes, Preparation
 from cohirf.app.preparation.decide import AS_ASKED
 from cohirf.inspection import cluster_positions
 from cohirf.planning import format_bytes
 from cohirf.rows import count_with_noise
 from cohirf.wording import percent
-
-MOST_SIZES = 100  # in a JSON document
-FEW_SIZES = 8  # in a table
-FEW_CLUSTERS = 12
-COLUMN_LINES = 20  # more columns than this are told in groups
-MOST_NAMES = 3  # named in a group
-WIDEST_NAME = 40
 
 
 def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
@@ -46,7 +40,7 @@ def summarize_model(model: CoHiRF) -> dict[str, Any]:
     """Return a summary of a fitted model that can be written as JSON."""
     labels = cluster_positions(model)
     counts = count_with_noise(labels, model.n_clusters_)[1:]
-    largest = np.argsort(-counts, kind="stable")[:MOST_SIZES]
+    largest = np.argsort(-counts, kind="stable")[: OUTPUT.sizes_in_document]
     return {
         "rows": len(labels),
         "features": int(model.n_features_in_),
@@ -120,7 +114,7 @@ def cluster_grid(document: dict[str, Any]) -> TextGrid:
     )
     rows = [
         (str(number), f"{size:,}", percent(size / document["rows"]), str(exemplar), name)
-        for number, size, exemplar, name in islice(largest, FEW_CLUSTERS)
+        for number, size, exemplar, name in islice(largest, OUTPUT.clusters)
     ]
     more = document["clusters"] - len(rows)
     rows += [("...", "", "", "", f"{more:,} more")] if more > 0 else []
@@ -139,7 +133,7 @@ def describe_sizes(labels: NDArray[Any]) -> dict[str, Any]:
         "rows": len(labels),
         "clusters": len(sizes),
         "rows_in_no_cluster": n_noise,
-        "sizes": sizes[:MOST_SIZES],
+        "sizes": sizes[: OUTPUT.sizes_in_document],
     }
 
 
@@ -147,11 +141,11 @@ def size_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the table rows of :func:`describe_sizes`."""
     sizes = document["sizes"]
     n_clusters = document["clusters"]
-    text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
-    if n_clusters <= FEW_SIZES:
+    text = ", ".join(f"{size:,}" for size in sizes[: OUTPUT.sizes])
+    if n_clusters <= OUTPUT.sizes:
         more = ""
     else:
-        more = f" and {n_clusters - FEW_SIZES:,} more"
+        more = f" and {n_clusters - OUTPUT.sizes:,} more"
     rows = [
         ("rows", f"{document['rows']:,}"),
         ("clusters", f"{n_clusters:,}"),
@@ -189,21 +183,21 @@ def column_grid(preparation: Preparation) -> TextGrid | None:
     groups: dict[Any, list[str]] = {}
     for number, note in enumerate(notes):
         name = " ".join(str(note.column).split())
-        if len(name) <= WIDEST_NAME:
+        if len(name) <= OUTPUT.name:
             name = name
         else:
-            name = f"{name[: WIDEST_NAME - 3]}..."
+            name = f"{name[: OUTPUT.name - 3]}..."
         groups.setdefault(
-            (note.kind, note.note, number if len(notes) <= COLUMN_LINES else 0), []
+            (note.kind, note.note, number if len(notes) <= OUTPUT.columns else 0), []
         ).append(name)
     more = {
-        key: f" and {len(names) - MOST_NAMES:,} more"
+        key: f" and {len(names) - OUTPUT.names:,} more"
         for key, names in groups.items()
-        if len(names) > MOST_NAMES
+        if len(names) > OUTPUT.names
     }
     return TextGrid(
         [
-            (", ".join(names[:MOST_NAMES]) + more.get(key, ""), *key[:2])
+            (", ".join(names[: OUTPUT.names]) + more.get(key, ""), *key[:2])
             for key, names in groups.items()
         ]
     )

@@ -12,8 +12,9 @@ from cohirf import consensus as agree
 from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, read_count
 from cohirf.app.cli.fit import read_base_method
-from cohirf.app.cli.options import BASE_METHOD, DEFAULT_SEED, MethodOptions
+from cohirf.app.cli.options import MethodOptions
 from cohirf.app.cli.outputs import LABEL_FILES, check_file, check_ids, save_labels, say_written
+from cohirf.app.cli.policy import DEFAULT
 from cohirf.app.cli.summary import describe_sizes, size_rows
 from cohirf.app.preparation import Data, prepare
 from cohirf.app.preparation.data import find_column
@@ -82,11 +83,11 @@ def join_parties(
         ids = (cell for part in names for cell in part.to_pylist())
     party = Party(
         prepared.source,
-        read_base_method(method.estimator or BASE_METHOD, method.param),
+        read_base_method(method.estimator or DEFAULT.base_method, method.param),
         name=name,
         ids=ids,
         log=Path(f"{name}.sent.jsonl"),
-        random_state=DEFAULT_SEED,
+        random_state=DEFAULT.seed,
     )
     labels = take_part(folder, party)
     Console(as_json=False).show(

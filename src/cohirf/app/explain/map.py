@@ -24,7 +24,8 @@ from cohirf.app.explain.policy import CUT, PAGE
 from cohirf.app.explain.study import Sample, Study
 from cohirf.app.explain.table import read_rows
 from cohirf.app.plotting.canvas import find_subject
-from cohirf.app.plotting.map import UMAP_NEIGHBOURS, Projection, project_rows
+from cohirf.app.plotting.map import Projection, project_rows
+from cohirf.app.plotting.style import STYLE
 from cohirf.app.plotting.trees import merged_tree
 from cohirf.hierarchy import has_merges
 from cohirf.inspection import MERGES
@@ -54,7 +55,7 @@ def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, 
                 same_unit=is_projected,
             )
         ]
-    if is_projected and features.shape[0] > UMAP_NEIGHBOURS and find_spec("umap") is not None:
+    if is_projected and features.shape[0] > STYLE.umap_neighbours and find_spec("umap") is not None:
         placed = project_rows(features, rows, None, method="umap")
         maps.append(_describe_map("UMAP", placed, same_unit=True))
     classes = None

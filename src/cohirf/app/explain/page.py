@@ -22,16 +22,8 @@ from numpy.typing import NDArray
 
 from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.words import say_value
-from cohirf.app.plotting.canvas import (
-    HUES,
-    NOISE,
-    ROUNDS,
-    cluster_colours,
-    for_dark_page,
-    readable_on,
-    to_hex,
-    to_rgb,
-)
+from cohirf.app.plotting.canvas import cluster_colours, for_dark_page, readable_on, to_hex, to_rgb
+from cohirf.app.plotting.style import STYLE
 from cohirf.optional import import_optional
 from cohirf.wording import count_of, percent
 
@@ -50,7 +42,6 @@ FOR_SCRIPT = """
     figures suggestion columns clusters cuts final numbers merge points merges heatmap odd labels
     row_names contraction
 """
-N_COLOURS = len(HUES) * len(ROUNDS)  # with more clusters, colours repeat
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:
@@ -167,7 +158,7 @@ def _render(name: str, content: dict[str, Any], script: str, *styles: str) -> st
     rules = (
         f".c-{name}{{--on-light:{light};--ink-on-light:{ink_on(light)};--on-dark:{dark};--ink-on-dark:{ink_on(dark)}}}\n"
         for name, light, dark in zip(
-            [*range(N_COLOURS), "noise"], palette["light"], palette["dark"], strict=True
+            [*range(STYLE.n_colours), "noise"], palette["light"], palette["dark"], strict=True
         )
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
@@ -211,7 +202,7 @@ def make_palette() -> dict[str, list[str]]:
 
     The last colour is that of noise.
     """
-    light = np.vstack([cluster_colours(np.arange(N_COLOURS)), to_rgb(NOISE)])
+    light = np.vstack([cluster_colours(np.arange(STYLE.n_colours)), to_rgb(STYLE.noise)])
     return {"light": to_hex(light), "dark": to_hex(for_dark_page(light))}
 
 

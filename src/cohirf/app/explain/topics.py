@@ -26,11 +26,12 @@ from sklearn.metrics.pairwise import euclidean_distances
 from cohirf import CoHiRF, __version__
 from cohirf.app.explain.columns import make_thumbnail
 from cohirf.app.explain.describe import mean_stability
-from cohirf.app.explain.page import N_COLOURS, render_topics
+from cohirf.app.explain.page import render_topics
 from cohirf.app.explain.policy import SAMPLE, TOPIC
 from cohirf.app.explain.study import add_rare, draw
 from cohirf.app.explain.table import as_data, as_dense, check_n_rows, read_rows
 from cohirf.app.explain.words import shorten
+from cohirf.app.plotting.style import STYLE
 from cohirf.error_contexts import warn_caller
 from cohirf.inspection import cluster_positions
 from cohirf.rows import Floats, IntArray, rows_by_label
@@ -468,7 +469,8 @@ def draw_topics(topics: Topics, *, title: str, written: str, images: Any = None)
     n_rows = len(topics.labels)
     finest = len(found) - 1
     colours = {
-        (0, one.cluster): number % N_COLOURS for number, one in enumerate(topics.children(None))
+        (0, one.cluster): number % STYLE.n_colours
+        for number, one in enumerate(topics.children(None))
     }
     for one in (one for level in found[1:] for one in level):  # as its topic of the coarsest level
         colours[one.level, one.cluster] = colours[one.level - 1, one.parent or 0]

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import CoHiRF
+from cohirf.app.plotting.style import STYLE
 from cohirf.hierarchy import FusionHierarchy, final_labels
 from cohirf.inspection import cluster_positions
 from cohirf.optional import import_optional
@@ -24,12 +25,6 @@ from cohirf.rows import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-POINTS_PER_INCH = 72
-FONT = 8.0  # points
-LETTER = 0.6  # width of a letter, in font sizes
-MAX_ARRANGED = 4  # number of axes above which the layout engine is too slow to run early
-LINE = 1.4  # height of a line, in font sizes
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ def settle_axes(ax: Axes) -> None:
     """
     figure: Any = ax.figure.figure  # the whole figure, if the axes are in a subfigure
     engine = figure.get_layout_engine()
-    if engine is not None and len(figure.axes) <= MAX_ARRANGED:
+    if engine is not None and len(figure.axes) <= STYLE.arranged:
         engine.execute(figure)
 
 
@@ -85,7 +80,7 @@ def inches(ax: Axes) -> tuple[float, float]:
 def text_width(texts: Sequence[str]) -> float:
     """Return the approximate width in inches of the longest line of the texts."""
     longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
-    return longest * LETTER * FONT / POINTS_PER_INCH
+    return longest * STYLE.letter * STYLE.font / STYLE.points_per_inch
 
 
 def units_per_inch(ax: Axes) -> float:
@@ -101,7 +96,7 @@ def label_x(ax: Axes, places: FloatArray, texts: Sequence[str], priority: IntArr
     unit = units_per_inch(ax)
     slot = np.diff(np.sort(places)).min(initial=np.inf)
     upright = text_width(texts) * unit > 0.95 * slot
-    line = LINE * FONT / POINTS_PER_INCH  # inches
+    line = STYLE.line * STYLE.font / STYLE.points_per_inch  # inches
     if upright:
         chosen = choose_apart(places, priority, 0.85 * line * unit)
     else:
@@ -110,7 +105,7 @@ def label_x(ax: Axes, places: FloatArray, texts: Sequence[str], priority: IntArr
         places[chosen],
         [texts[i] for i in chosen.tolist()],
         rotation=90 if upright else 0,
-        fontsize=FONT,
+        fontsize=STYLE.font,
     )
     ax.tick_params(axis="x", length=0)
 
@@ -142,7 +137,7 @@ def write_numbers(
             (places[known[i]], heights[known[i]]),
             textcoords="offset points",
             color=colours[i],
-            fontsize=FONT + 1,
+            fontsize=STYLE.font + 1,
             weight="bold",
             ha="center",
             **place,
@@ -155,7 +150,7 @@ def add_lines(ax: Axes, x: FloatArray, y: FloatArray, colours: Colours) -> None:
     Thinner if the x axis is dense.
     """
     collections = import_optional("matplotlib.collections", "plotting", "A plot")
-    width = float(np.clip(0.3 * POINTS_PER_INCH / units_per_inch(ax), 0.3, 1.6))
+    width = float(np.clip(0.3 * STYLE.points_per_inch / units_per_inch(ax), 0.3, 1.6))
     ax.add_collection(
         collections.LineCollection(np.stack([x, y], axis=2), colors=colours, linewidths=width)
     )
@@ -187,17 +182,6 @@ def largest_clusters(sizes: IntArray, max_clusters: int) -> IntArray:
 
 
 Colours = NDArray[np.float64]
-# Consecutive hues remain distinguishable with any type of colour blindness.
-HUES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#332288", "#56B4E9", "#999933")
-# Share of black (negative) or white (positive) that is mixed into the hues in each round through
-# them.
-ROUNDS = (0.0, -0.35, 0.4, -0.2, 0.2)
-NOISE = "#B3B3B3"
-INK = "#333333"
-FAINT = "#767676"
-PAPER = "#F2F2F2"
-ACCENT = HUES[0]
-SECOND_ACCENT = HUES[3]
 
 
 def cluster_colours(clusters: ArrayLike) -> Colours:
@@ -214,11 +198,11 @@ def cluster_colours(clusters: ArrayLike) -> Colours:
            [0.7 , 0.7 , 0.7 ]])
     """
     numbers = np.asarray(clusters, dtype=np.int64)
-    n_hues = len(HUES)
-    hues = np.array([to_rgb(hue) for hue in HUES])[numbers % n_hues]
-    shares = np.array(ROUNDS)[numbers // n_hues % len(ROUNDS)]
+    n_hues = len(STYLE.hues)
+    hues = np.array([to_rgb(hue) for hue in STYLE.hues])[numbers % n_hues]
+    shares = np.array(STYLE.rounds)[numbers // n_hues % len(STYLE.rounds)]
     colours = mix(hues, shares)
-    colours[numbers < 0] = to_rgb(NOISE)
+    colours[numbers < 0] = to_rgb(STYLE.noise)
     return colours
 
 

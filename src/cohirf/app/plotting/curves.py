@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cohirf import Choice, CoHiRF, EpsSuggestion
-from cohirf.app.plotting.canvas import (
-    ACCENT,
-    FAINT,
-    FONT,
-    INK,
-    SECOND_ACCENT,
-    check_plotted,
-    hide_spines,
-    make_axes,
-)
+from cohirf.app.plotting.canvas import check_plotted, hide_spines, make_axes
+from cohirf.app.plotting.style import STYLE
 from cohirf.optional import import_optional
 
 if TYPE_CHECKING:
@@ -72,28 +64,43 @@ def plot_choice(model: CoHiRF, *, ax: Axes | None = None) -> Axes:
     figures = choice.figures
     chosen = figures[choice.candidates == choice.n_clusters]
     if not choice.is_clear:
-        ax.axhline(float(figures.max()), color=FAINT, linewidth=1, linestyle="--")
+        ax.axhline(float(figures.max()), color=STYLE.faint, linewidth=1, linestyle="--")
     ax.plot(
-        choice.candidates, figures, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5
+        choice.candidates,
+        figures,
+        color=STYLE.second_accent,
+        marker="o",
+        markersize=3.5,
+        linewidth=1.5,
     )
     ax.plot(
-        [choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK
+        [choice.n_clusters],
+        chosen,
+        color=STYLE.accent,
+        marker="o",
+        markersize=8,
+        markeredgecolor=STYLE.ink,
     )
     _write(ax, f"{choice.n_clusters} clusters", (choice.n_clusters, float(chosen[0])), (8, 6))
     ax.set_ylim(min(0.0, float(figures.min()) - 0.05), float(figures.max()) + 0.08)
-    ax.set_ylabel("silhouette and near neighbours together", color=FAINT)
+    ax.set_ylabel("silhouette and near neighbours together", color=STYLE.faint)
     ax.set_xlim(choice.candidates[0] - 0.8, choice.candidates[-1] + 0.8)
     ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
     ax.xaxis.set_major_locator(ticker.MaxNLocator(15, integer=True, steps=[1, 2, 5, 10]))
-    ax.tick_params(labelsize=FONT + 1)
-    ax.set_xlabel("number of clusters", color=FAINT)
+    ax.tick_params(labelsize=STYLE.font + 1)
+    ax.set_xlabel("number of clusters", color=STYLE.faint)
     hide_spines(ax, "top", "right")
     return ax
 
 
 def _write(ax: Axes, text: str, place: tuple[float, float], offset: tuple[int, int]) -> None:
     ax.annotate(
-        text, place, xytext=offset, textcoords="offset points", color=INK, fontsize=FONT + 1
+        text,
+        place,
+        xytext=offset,
+        textcoords="offset points",
+        color=STYLE.ink,
+        fontsize=STYLE.font + 1,
     )
 
 
@@ -129,16 +136,16 @@ def plot_eps(suggestion: EpsSuggestion, *, ax: Axes | None = None) -> Axes:
     ax = make_axes(ax, 5.5, 4)
     shares = (np.arange(len(suggestion.distances)) + 1) / len(suggestion.distances)
     is_core = suggestion.distances <= suggestion.eps
-    ax.plot(shares, suggestion.distances, color=FAINT, linewidth=1)
-    for some, colour in ((is_core, ACCENT), (~is_core, SECOND_ACCENT)):
+    ax.plot(shares, suggestion.distances, color=STYLE.faint, linewidth=1)
+    for some, colour in ((is_core, STYLE.accent), (~is_core, STYLE.second_accent)):
         ax.scatter(shares[some], suggestion.distances[some], s=5, color=colour, zorder=2)
-    ax.axhline(suggestion.eps, color=INK, linewidth=0.8, linestyle=(0, (5, 4)), zorder=1)
+    ax.axhline(suggestion.eps, color=STYLE.ink, linewidth=0.8, linestyle=(0, (5, 4)), zorder=1)
     text = f"eps = {suggestion.eps:.4g}: {suggestion.core_share:.0%} are core rows"
     _write(ax, text, (0, suggestion.eps), (4, 4))
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    ax.set_xlabel("share of the rows, sorted by distance", color=FAINT)
+    ax.set_xlabel("share of the rows, sorted by distance", color=STYLE.faint)
     ax.set_ylabel(f"distance to neighbour {suggestion.min_samples}")
-    ax.tick_params(labelsize=FONT + 1)
+    ax.tick_params(labelsize=STYLE.font + 1)
     hide_spines(ax, "top", "right")
     return ax

@@ -16,9 +16,6 @@ from cohirf.app.explain.study import draw_sample, make_study
 from cohirf.app.explain.table import Feature, Table
 from cohirf.app.explain.words import shorten
 from cohirf.app.plotting.canvas import (
-    FAINT,
-    FONT,
-    INK,
     check_plotted,
     cluster_colours,
     hide_spines,
@@ -27,22 +24,13 @@ from cohirf.app.plotting.canvas import (
     readable_on_white,
     text_width,
 )
+from cohirf.app.plotting.style import STYLE
 from cohirf.inspection import remedies_for, require_labels_here
 from cohirf.optional import import_optional
 from cohirf.rows import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# readable for colour-blind people
-BELOW = "#0072B2"
-EQUAL = "#F7F7F7"
-ABOVE = "#D55E00"
-STRONGEST = 2.0  # standard deviations, from which colours do not get stronger
-# inches
-CELL_HEIGHT = 0.28
-CELL_WIDTH = 0.36
-LONGEST_LABEL = 60  # characters
 
 
 def plot_heatmap(
@@ -112,20 +100,26 @@ def plot_heatmap(
         raise ValueError("The clusters do not differ in any feature: there is nothing to plot.")
     numbers = fitted.cluster_numbers_[heatmap.clusters]
     texts = [
-        f"{number}  {shorten(described.name(number), LONGEST_LABEL)}  "
+        f"{number}  {shorten(described.name(number), STYLE.label)}  "
         f"{described.sizes[cluster] / described.n_rows:.0%}"
         for cluster, number in zip(heatmap.clusters.tolist(), numbers.tolist(), strict=True)
     ]
     features = heatmap.features
     columns = [
-        shorten(f"{one.name}: {one.level}" if one.level else one.name, LONGEST_LABEL)
+        shorten(f"{one.name}: {one.level}" if one.level else one.name, STYLE.label)
         for one in features
     ]
-    width = CELL_WIDTH * len(columns) + text_width(texts) + 1.6
-    ax = make_axes(ax, width, CELL_HEIGHT * len(texts) + text_width(columns) + 0.8)
+    width = STYLE.cell_width * len(columns) + text_width(texts) + 1.6
+    ax = make_axes(ax, width, STYLE.cell_height * len(texts) + text_width(columns) + 0.8)
     _draw_cells(ax, heatmap)
-    ax.set_yticks(np.arange(len(texts)) + 0.5, texts, fontsize=FONT + 1)
-    ax.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=FONT + 1, rotation=90, color=INK)
+    ax.set_yticks(np.arange(len(texts)) + 0.5, texts, fontsize=STYLE.font + 1)
+    ax.set_xticks(
+        np.arange(len(columns)) + 0.5,
+        columns,
+        fontsize=STYLE.font + 1,
+        rotation=90,
+        color=STYLE.ink,
+    )
     for label, ink in zip(
         ax.get_yticklabels(), readable_on_white(cluster_colours(heatmap.clusters)), strict=True
     ):
@@ -137,16 +131,18 @@ def plot_heatmap(
         ax.set_title(
             f"the {len(texts)} largest of {n_clusters:,} clusters",
             loc="left",
-            fontsize=FONT,
-            color=FAINT,
+            fontsize=STYLE.font,
+            color=STYLE.faint,
         )
     return ax
 
 
 def _draw_cells(ax: Any, heatmap: Heatmap) -> None:
     colours = import_optional("matplotlib.colors", "plotting", "A plot")
-    shades = colours.LinearSegmentedColormap.from_list("below and above", [BELOW, EQUAL, ABOVE])
-    strongest = {"vmin": -STRONGEST, "vmax": STRONGEST}
+    shades = colours.LinearSegmentedColormap.from_list(
+        "below and above", [STYLE.below, STYLE.equal, STYLE.above]
+    )
+    strongest = {"vmin": -STYLE.strongest, "vmax": STYLE.strongest}
     image = ax.pcolormesh(
         heatmap.effect, cmap=shades, edgecolors="white", linewidth=1.5, **strongest
     )
@@ -154,9 +150,9 @@ def _draw_cells(ax: Any, heatmap: Heatmap) -> None:
     bar = ax.figure.colorbar(
         image, ax=ax, shrink=min(1.0, 5 / len(heatmap.clusters)), aspect=12, extend="both"
     )
-    bar.set_label("below or above other rows,\nin standard deviations", fontsize=FONT)
-    bar.set_ticks([-STRONGEST, 0, STRONGEST])
-    bar.ax.tick_params(labelsize=FONT, length=0)
+    bar.set_label("below or above other rows,\nin standard deviations", fontsize=STYLE.font)
+    bar.set_ticks([-STYLE.strongest, 0, STYLE.strongest])
+    bar.ax.tick_params(labelsize=STYLE.font, length=0)
     bar.outline.set_visible(False)
 
 

@@ -17,10 +17,6 @@ from cohirf import CoHiRF
 from cohirf.app.explain.study import draw
 from cohirf.app.explain.table import as_dense, is_prepared, to_numbers
 from cohirf.app.plotting.canvas import (
-    FAINT,
-    FONT,
-    INK,
-    POINTS_PER_INCH,
     choose_apart,
     cluster_colours,
     find_subject,
@@ -31,18 +27,12 @@ from cohirf.app.plotting.canvas import (
     readable_on,
     settle_axes,
 )
+from cohirf.app.plotting.style import STYLE
 from cohirf.optional import import_optional
 from cohirf.rows import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MAX_NUMBERED = 40  # with more discs, none shows the number of its cluster
-DISC = 11.0  # diameter of a disc with a number, in points
-MAX_DISCS = 300  # those of the largest clusters
-MAX_NAMED = 10  # clusters in the legend
-METHODS = ("pca", "umap")
-UMAP_NEIGHBOURS = 15  # the default of UMAP
 
 
 @dataclass(frozen=True)
@@ -132,7 +122,7 @@ def plot_map(
     _draw_points(ax, projection.points[: len(rows)], clusters.labels[rows])
     ax.set_xlabel(projection.names[0])
     ax.set_ylabel(projection.names[1])
-    ax.tick_params(labelsize=FONT)
+    ax.tick_params(labelsize=STYLE.font)
     hide_spines(ax, "top", "right")
     _draw_discs(ax, projection.points[len(rows) :], clusters)
     if names is not None:
@@ -141,8 +131,8 @@ def plot_map(
         ax.set_title(
             f"{len(rows):,} of {len(clusters.labels):,} rows",
             loc="right",
-            fontsize=FONT,
-            color=FAINT,
+            fontsize=STYLE.font,
+            color=STYLE.faint,
         )
     return ax
 
@@ -168,7 +158,7 @@ def _find_clusters(given: Any, X: Any, level: int | None) -> MappedClusters:
         central = medoids[labels[medoids] >= 0]  # in the order of their labels
         numbers = np.arange(len(central))
     sizes = np.bincount(labels[labels >= 0], minlength=len(central))
-    largest = largest_clusters(sizes, MAX_DISCS)
+    largest = largest_clusters(sizes, STYLE.discs)
     named = np.append(numbers, -1)[labels]
     return MappedClusters(named, numbers[largest], central[largest], sizes[largest])
 
@@ -186,14 +176,16 @@ def _draw_points(ax: Any, points: FloatArray, labels: IntArray) -> None:
 def _draw_discs(ax: Any, points: FloatArray, clusters: MappedClusters) -> None:
     """Draw the discs; those with a number are larger."""
     numbered = np.zeros(len(points), dtype=bool)
-    if len(points) <= MAX_NUMBERED:
+    if len(points) <= STYLE.numbered:
         settle_axes(ax)
-        on_screen = ax.transData.transform(points) * POINTS_PER_INCH / ax.figure.dpi
-        numbered[choose_apart(on_screen, clusters.size, 1.3 * DISC)] = True
+        on_screen = ax.transData.transform(points) * STYLE.points_per_inch / ax.figure.dpi
+        numbered[choose_apart(on_screen, clusters.size, 1.3 * STYLE.disc)] = True
     colours = cluster_colours(clusters.number)
     small = float(np.clip(4000 / max(len(points), 1), 12, 36))
-    areas = np.where(numbered, DISC**2, small)
-    ax.scatter(*points.T, s=areas, c=colours, edgecolors=INK, linewidths=0.8, alpha=1, zorder=3)
+    areas = np.where(numbered, STYLE.disc**2, small)
+    ax.scatter(
+        *points.T, s=areas, c=colours, edgecolors=STYLE.ink, linewidths=0.8, alpha=1, zorder=3
+    )
     inks = readable_on(colours)
     for i in np.flatnonzero(numbered).tolist():
         text = str(clusters.number[i])
@@ -201,7 +193,7 @@ def _draw_discs(ax: Any, points: FloatArray, clusters: MappedClusters) -> None:
             *points[i],
             text,
             color=inks[i],
-            fontsize=FONT - 1,
+            fontsize=STYLE.font - 1,
             ha="center",
             va="center_baseline",
             zorder=4,
@@ -217,7 +209,7 @@ def _add_legend(ax: Any, clusters: MappedClusters, names: Sequence[str]) -> None
             f"names has {len(names)} names for {n_clusters} clusters: pass one for each."
         )
     named = list(names)
-    shown = np.sort(clusters.number[np.argsort(-clusters.size, kind="stable")[:MAX_NAMED]])
+    shown = np.sort(clusters.number[np.argsort(-clusters.size, kind="stable")[: STYLE.in_legend]])
     marks = [
         lines.Line2D(
             [], [], linestyle="", marker="o", color=colour, label=f"{cluster}  {named[cluster]}"
@@ -234,7 +226,7 @@ def _add_legend(ax: Any, clusters: MappedClusters, names: Sequence[str]) -> None
         "alignment": "left",
         "borderaxespad": 0,
     }
-    font = {"fontsize": FONT + 1, "title_fontsize": FONT + 1, "handletextpad": 0.2}
+    font = {"fontsize": STYLE.font + 1, "title_fontsize": STYLE.font + 1, "handletextpad": 0.2}
     ax.legend(handles=marks, title=title, frameon=False, **place, **font)
 
 
@@ -255,8 +247,9 @@ def project_rows(
     row number. Of more than two features, the coordinates are the principal components or, with
     ``method="umap"``, those of UMAP.
     """
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not valid: pass one of {', '.join(METHODS)}.")
+    methods = ("pca", "umap")
+    if method not in methods:
+        raise ValueError(f"method={method!r} is not valid: pass one of {', '.join(methods)}.")
     n_features = chosen.shape[1]
     if n_features > 2:
         if method == "umap":
@@ -296,7 +289,7 @@ def _by_umap(chosen: Any) -> Projection:
         data = sparse.csr_matrix(chosen)
     else:
         data = to_numbers(chosen)
-    n_neighbours = max(2, min(UMAP_NEIGHBOURS, data.shape[0] - 1))
+    n_neighbours = max(2, min(STYLE.umap_neighbours, data.shape[0] - 1))
     with warnings.catch_warnings():
         # UMAP warns of packages that it misses, and of its own use of others
         warnings.simplefilter("ignore")

@@ -13,10 +13,6 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
 from cohirf.app.plotting.canvas import (
-    FAINT,
-    FONT,
-    INK,
-    PAPER,
     Subject,
     add_lines,
     cluster_colours,
@@ -28,6 +24,7 @@ from cohirf.app.plotting.canvas import (
     to_rgb,
     write_numbers,
 )
+from cohirf.app.plotting.style import STYLE
 from cohirf.hierarchy import find_roots, has_merges, with_tree
 from cohirf.optional import import_optional
 from cohirf.rows import FloatArray, IntArray
@@ -36,12 +33,7 @@ from cohirf.wording import count_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# additional distance between leaves of different final clusters; neighbouring leaves have distance
-# 1
-GAP = 0.6
 SEVERAL_CLUSTERS = -2  # the cluster of a node above the final clusters
-MAX_TICKS = 12
-MEDOID_AND_SIZE = "medoid (number of rows)"
 LeafLabels = Callable[[int, int], str] | Sequence[str] | None
 
 
@@ -113,7 +105,7 @@ def plot_dendrogram(
 def _draw_tree(ax: Axes, tree: Tree, x: FloatArray) -> None:
     colours = cluster_colours(tree.cluster)
     final = tree.final
-    colours[tree.cluster == SEVERAL_CLUSTERS] = to_rgb(FAINT)
+    colours[tree.cluster == SEVERAL_CLUSTERS] = to_rgb(STYLE.faint)
     ends = np.where(tree.parent >= 0, tree.height[tree.parent], tree.top)
     bars = tree.linkage[:, 2]
     add_lines(ax, np.stack([x, x], axis=1), np.stack([tree.height, ends], axis=1), colours)
@@ -126,21 +118,21 @@ def _draw_tree(ax: Axes, tree: Tree, x: FloatArray) -> None:
     heights = ends[final]
     if tree.cut_height is not None:  # where the tree is cut into the final clusters
         heights = np.full(len(final), tree.cut_height)
-        ax.axhline(tree.cut_height, color=INK, linewidth=0.8, linestyle=(0, (5, 4)), zorder=1)
+        ax.axhline(tree.cut_height, color=STYLE.ink, linewidth=0.8, linestyle=(0, (5, 4)), zorder=1)
     write_numbers(
         ax, x[final], heights, tree.cluster[final], tree.size[final], on_lines=not tree.has_levels
     )
 
 
 def _frame_tree(ax: Axes, tree: Tree) -> None:
-    ax.tick_params(axis="y", length=0, labelsize=FONT + 1)
-    ax.grid(axis="y", color=PAPER)
+    ax.tick_params(axis="y", length=0, labelsize=STYLE.font + 1)
+    ax.grid(axis="y", color=STYLE.paper)
     ax.set_axisbelow(True)
     ax.set_ylabel("level" if tree.has_levels else "height of the merge")
-    ax.set_xlabel(_describe_leaves(tree), color=FAINT)
+    ax.set_xlabel(_describe_leaves(tree), color=STYLE.faint)
     if tree.has_levels:
         ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
-        ax.yaxis.set_major_locator(ticker.MaxNLocator(MAX_TICKS, integer=True))
+        ax.yaxis.set_major_locator(ticker.MaxNLocator(STYLE.ticks, integer=True))
     ax.set_yticks([tick for tick in ax.get_yticks() if tree.ground <= tick <= tree.top])
     hide_spines(ax, "top", "right", "bottom", "left")
 
@@ -158,7 +150,7 @@ def _describe_leaves(tree: Tree) -> str:
         what = f"{tree.n_merged:,} {what}, merged to {tree.n_leaves:,}"
     else:
         what = what
-    return f"{what}: {MEDOID_AND_SIZE}{noise}"
+    return f"{what}: medoid (number of rows){noise}"
 
 
 def _leaf_texts(medoids: IntArray, sizes: IntArray, leaf_labels: LeafLabels) -> list[str]:
@@ -234,12 +226,13 @@ class Tree:
 
     @property
     def places(self) -> FloatArray:
-        """Where each node is from left to right: leaves have distance 1, and ``GAP`` more between
+        """Where each node is from left to right: leaves have distance 1, and ``STYLE.gap`` more between
         final clusters.
         """
         of_leaf = self.cluster[: self.n_leaves]
         x = (
-            np.arange(self.n_leaves) + GAP * np.cumsum(np.diff(of_leaf, prepend=of_leaf[:1]) != 0)
+            np.arange(self.n_leaves)
+            + STYLE.gap * np.cumsum(np.diff(of_leaf, prepend=of_leaf[:1]) != 0)
         ).tolist()
         for left, right in self.linkage[:, :2].astype(np.int64).tolist():
             x.append((x[left] + x[right]) / 2)
