@@ -226,7 +226,7 @@ class Tree:
 
     @property
     def places(self) -> FloatArray:
-        """Where each node is from left to right: leaves have distance 1, and ``STYLE.gap`` more between
+        """Where each node is from left to right: leaves have distance 1, and a gap more between
         final clusters.
         """
         of_leaf = self.cluster[: self.n_leaves]
