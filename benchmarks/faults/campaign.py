@@ -15,6 +15,7 @@ part takes a quarter of that.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ from benchmarks.faults.concurrent_commands import N_COMMANDS, run_rounds
 from benchmarks.faults.crafted_models import run_cases
 from benchmarks.faults.killed_updates import run_kills
 from benchmarks.faults.update_sequences import Tally, run_sequence
+from benchmarks.faults.watching import processor_seconds
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,12 @@ class Part:
     count_broken: Callable[[int, int], int]
     n_cases: int
 
-    def run(self, seed: int) -> tuple[str, int, int, float]:
-        """Return a line of the table: name, cases, broken ones, seconds."""
+    def run(self, seed: int) -> tuple[str, int, int, float, float]:
+        """Return a line of the table: name, cases, broken ones, seconds, of these on the processor."""
         started = time.perf_counter()
         n_broken = self.count_broken(self.n_cases, seed) if self.n_cases else 0
-        return self.name, self.n_cases, n_broken, time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        return self.name, self.n_cases, n_broken, seconds, processor_seconds([os.getpid()])
 
 
 def count_broken_sequences(n_sequences: int, seed: int) -> int:
@@ -99,10 +102,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         cpu_count(), multiprocessing.get_context("spawn"), max_tasks_per_child=1
     ) as processes:
         lines = list(processes.map(Part.run, parts, [arguments.seed] * len(parts)))
-    table = Table({"what": "<30", "cases": ">7,", "broken": ">7,", "seconds": ">8.0f"})
+    table = Table(
+        {"what": "<30", "cases": ">7,", "broken": ">7,", "seconds": ">8.0f", "processor": ">10.0f"}
+    )
     for line in lines:
         table.row(*line)
-    sys.exit(1 if any(n_broken for _, _, n_broken, _ in lines) else 0)
+    sys.exit(1 if any(n_broken for _, _, n_broken, _, _ in lines) else 0)
 
 
 if __name__ == "__main__":

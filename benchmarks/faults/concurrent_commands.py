@@ -25,6 +25,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from benchmarks._common import make_parser, parse
+from benchmarks.faults.watching import Watch
 from cohirf import CoHiRF, load
 
 N_ROWS = 400
@@ -32,7 +33,7 @@ N_NEW = 70
 N_OTHER = 110
 N_FORGOTTEN = 9
 N_COMMANDS = 3  # that change the model at the same time
-SECONDS = 600  # for all commands of a round, on busy cores, too; a hang takes longer
+SECONDS = 300  # of processor time of all commands of a round, which take about 20 of them
 NEEDED = {"model", "other", "day.npy"}  # files of a round that must stay, and the only ones
 
 
@@ -105,6 +106,20 @@ def find_broken(
     return None
 
 
+def wait_for(processes: Sequence[subprocess.Popen[str]]) -> str | None:
+    """Wait until all have ended; return why they hang, if they do, and kill them."""
+    watch = Watch([process.pid for process in processes], SECONDS)
+    while any(process.poll() is None for process in processes):
+        hung = watch.why_hung()
+        if hung is not None:
+            for process in processes:
+                process.kill()
+                process.communicate()
+            return hung
+        time.sleep(0.05)
+    return None
+
+
 def run_round(number: int, seed: int) -> str | None:
     """Run one round; return what is broken."""
     rng = np.random.default_rng([seed, number])
@@ -115,19 +130,13 @@ def run_round(number: int, seed: int) -> str | None:
         prepare(folder, rng)
         running = [start(folder, change.arguments) for change in changes]
         reader = start(folder, ("predict", "model", "day.npy", "--out", "labels.csv"))
-        deadline = time.monotonic() + SECONDS
         if killed is not None:
             time.sleep(rng.uniform(1, 6))
             running[killed].kill()
-        try:
-            said = [
-                process.communicate(timeout=deadline - time.monotonic())[1]
-                for process in (*running, reader)
-            ]
-        except (subprocess.TimeoutExpired, ValueError):
-            for process in (*running, reader):
-                process.kill()
-            return f"round {number}: hung for {SECONDS} seconds"
+        hung = wait_for([*running, reader])
+        if hung is not None:
+            return f"round {number}: hung, {hung}"
+        said = [process.communicate()[1] for process in (*running, reader)]
         if reader.returncode != 0:
             return f"round {number}: cohirf predict ended with {reader.returncode}: {said[-1]}"
         problem = find_broken(folder, changes, killed, [process.returncode for process in running])
