@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
@@ -11,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf import CoHiRF, FusionHierarchy, load, merge
 from cohirf.store.archive import Archive
 from cohirf.store.models import MODEL_KIND, MODEL_VERSION
+from cohirf.summary.numbers import Overlap
 
 BLOBS, CLASSES = make_blobs(600, n_features=4, centers=3, random_state=0)
 MOONS, CRESCENTS = make_moons(900, noise=0.05, random_state=0)
@@ -231,6 +233,52 @@ def test_the_numbers_of_the_first_model_last(first):
     np.testing.assert_array_equal(model.labels_[: len(sites[0].labels_)], sites[0].labels_)
     assert model.changes_.n_moved == 0
     assert model.changes_.n_rows == len(sites[1].labels_)
+
+
+def most_that_can_keep(before, after, n_first):
+    """Return how many rows of the first model can keep their number, if each number is that of one
+    cluster, which has most of its rows or consists mostly of them.
+    """
+    clustered = (before >= 0) & (after >= 0)
+    table = pd.crosstab(before[clustered], after[clustered])
+    smaller = np.minimum.outer(
+        pd.Series(before[before >= 0]).value_counts().loc[table.index].to_numpy(),
+        pd.Series(after[after >= 0]).value_counts().loc[table.columns].to_numpy(),
+    )
+    counts = table.to_numpy()
+    kept = np.where(2 * counts > smaller, counts, 0)[: table.index.searchsorted(n_first)]
+    return int(kept[linear_sum_assignment(-kept)].sum())
+
+
+@pytest.mark.parametrize("parameters", [{}, {"n_clusters": "levels"}, {"n_clusters": 6}], ids=str)
+@pytest.mark.parametrize("seed", [0, 2])
+def test_where_clusters_are_found_anew_as_many_rows_of_the_first_model_as_can_keep_their_number(
+    parameters, seed
+):
+    sites = fitted(overlapping(seed), (NORTH, SOUTH), estimator=KMeans(6, n_init=1), **parameters)
+    n_first = sites[0]._state.summary.value.next_number
+    before = np.concatenate([sites[0].labels_, n_first + sites[1].labels_])
+    model = merge(sites)
+    kept = (model.labels_ == before)[: len(NORTH)].sum()
+    assert kept >= most_that_can_keep(before, model.labels_, n_first)
+    assert model.changes_.n_moved == len(NORTH) - kept
+    assert kept > 100
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_any_merge_no_other_numbers_would_keep_more_rows_of_the_first_model(seed):
+    rng = np.random.default_rng(seed)
+    n_first = 4
+    before = rng.choice(9, size=300, p=rng.dirichlet(np.ones(9)))
+    after = np.where(
+        rng.random(300) < 0.6, rng.permutation(9)[before] % 5, rng.integers(5, size=300)
+    )
+    after = np.unique(after, return_inverse=True)[1]
+    overlap = Overlap.of(before, after, np.ones(300, dtype=np.int64))
+    numbers = overlap.match(after.max() + 1, 9, n_first)
+    of_first = before < n_first
+    assert (numbers[after] == before)[of_first].sum() >= most_that_can_keep(before, after, n_first)
+    assert len(set(numbers.tolist())) == len(numbers)
 
 
 def test_a_kind_that_only_the_second_model_has_is_born():

@@ -28,10 +28,15 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     most, where some may have been born since its fit.
 
     The numbers of the first model last: a cluster of the result that has most rows of one of its
-    clusters, or consists mostly of such rows, keeps the number of that one. The clusters of the
-    second model are numbered after those of the first, and so on, and any other cluster of the
-    result has one of these numbers. ``changes_`` says which clusters have merged. The history of
-    the first model goes on, and so do names.
+    clusters, or consists mostly of such rows, keeps the number of that one. Where several could
+    keep it, or several numbers, as few rows of the first model as possible get another one. The
+    clusters of the second model are numbered after those of the first, and so on, and any other
+    cluster of the result has one of these numbers. ``changes_`` says which clusters have merged.
+    The history of the first model goes on, and so do names.
+
+    Unlike an update, a merge finds the clusters anew, with the rows of all models. So rows of the
+    first model can come to another cluster, and then they have its number: where clusters overlap,
+    those near a border; where clusters come apart or merge, more. ``changes_.n_moved`` counts them.
 
     Parameters
     ----------
