@@ -304,9 +304,13 @@ def apply(model: CoHiRF, new: Any) -> None:
 def describe(model: CoHiRF, new: Any) -> None:
     str(model.changes_)
     [step.events for step in model.history_]
-    str(model.diagnose())
     describe_clusters(model)
     summarize_model(model)
+
+
+def diagnose(model: CoHiRF, new: Any) -> None:
+    """Compare the model with its base method, which is fitted."""
+    str(model.diagnose())
 
 
 def update(model: CoHiRF, new: Any) -> None:
@@ -335,7 +339,7 @@ def save(model: CoHiRF, new: Any) -> None:
 
 
 READS = (look, apply)
-OTHERS = (describe, save, update, forget, find_anew, join)
+OTHERS = (describe, save, diagnose, update, forget, find_anew, join)
 CALLS = (*READS, *OTHERS)
 
 
