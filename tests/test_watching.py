@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-watching = pytest.importorskip("benchmarks.faults.watching")
+watching = pytest.importorskip("benchmarks.faults._watching")
 
 
 def watch(used_after, most_seconds=100.0):

@@ -30,7 +30,7 @@ from benchmarks.faults.concurrent_commands import N_COMMANDS, run_rounds
 from benchmarks.faults.crafted_models import run_cases
 from benchmarks.faults.killed_updates import run_kills
 from benchmarks.faults.update_sequences import Tally, run_sequence
-from benchmarks.faults.watching import processor_seconds
+from benchmarks.faults._watching import processor_seconds
 
 
 @dataclass(frozen=True)

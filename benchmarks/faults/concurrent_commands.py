@@ -25,7 +25,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from benchmarks._common import make_parser, parse
-from benchmarks.faults.watching import Watch
+from benchmarks.faults._watching import Watch
 from cohirf import CoHiRF, load
 
 N_ROWS = 400

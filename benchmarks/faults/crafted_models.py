@@ -45,7 +45,7 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import make_parser, parse
-from benchmarks.faults.watching import Watch
+from benchmarks.faults._watching import Watch
 from cohirf import CoHiRF, FusionHierarchy, load
 from cohirf.app.cli.summary import summarize_model
 from cohirf.app.explain import describe_clusters
