@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from joblib import cpu_count
 
 from benchmarks._common import Table, make_parser, parse
+from benchmarks.faults._watching import processor_seconds
 from benchmarks.faults.concurrent_commands import N_COMMANDS, run_rounds
 from benchmarks.faults.crafted_models import run_cases
 from benchmarks.faults.killed_updates import run_kills
 from benchmarks.faults.update_sequences import Tally, run_sequence
-from benchmarks.faults._watching import processor_seconds
 
 
 @dataclass(frozen=True)
