@@ -101,7 +101,8 @@ class DescribedClusters(FittedModel):
 
         A cluster keeps its name as long as all of it is true: each feature that it calls high or
         low must still be so by 0.3 standard deviations, and shares and means may be off by a tenth.
-        Otherwise, the cluster gets another name, and ``changes_`` says so. Call it after an update,
+        Otherwise, the cluster gets another name, and ``changes_`` says so. That also holds for
+        names that were set by ``names_``, unless the rows are vectors. Call it after an update,
         so that new clusters get names, and names that are not true any more are replaced.
         ``summary``, reports and the program show the names.
 
@@ -143,7 +144,7 @@ class DescribedClusters(FittedModel):
         found = describe_clusters(model, X, feature_names, preparation).clusters
         state = self._state.named({cluster.label: cluster.name for cluster in found})
         self._become(self, state)
-        return state.names
+        return dict(state.names)
 
     def _html_repr(self) -> str:
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the

@@ -150,11 +150,11 @@ class CoHiRF(
         rows or, for sources, blocks of consecutive rows. "local" batches are neighbouring rows with
         a halo of rows around them, so that each has the density of the data; clusters that reach
         over several batches are fused by the rows that these have in common. If there is room for
-        halos as wide as twice the radius ``eps``, the clusters are those of DBSCAN on all rows;
-        without a radius, a halo has as many rows as the rest of the batch. HDBSCAN does not run on
-        batches: their spanning trees are joined to that of all rows. A metric that batches cannot
-        follow is refused. "auto" means "local" for base methods that find the number of clusters
-        themselves.
+        halos as wide as twice the radius ``eps``, the clusters are those of DBSCAN on all rows, on
+        the sphere up to ties at exactly ``eps``; without a radius, a halo has as many rows as the
+        rest of the batch. HDBSCAN does not run on batches: their spanning trees are joined to that
+        of all rows. A metric that batches cannot follow is refused. "auto" means "local" for base
+        methods that find the number of clusters themselves.
     min_cluster_size : int or float, default=1
         Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a
         fraction (float) of all. Rows of smaller clusters get the label -1; the hierarchy keeps the
@@ -202,9 +202,11 @@ class CoHiRF(
     history_ : tuple of Step
         The last 200 updates in short: sizes of clusters, and which were born, merged, split or
         gone. Empty after ``fit``.
-    names_ : dict of int to str
-        The name of each cluster, by its number. Empty until :meth:`name_clusters` is called. Names
-        last as numbers do.
+    names_ : mapping of int to str
+        The name of each cluster, by its number. Empty until :meth:`name_clusters` is called, or
+        names are set: ``model.names_ = {0: "regulars"}``. Names last as numbers do, and are saved.
+        :meth:`name_clusters`, which the program calls, replaces names that say anything else than
+        what sets the cluster apart.
     hierarchy_ : FusionHierarchy
         All fusions, level by level, and the tree in which the clusters merge pairwise, up to a
         single one. If clusters are merged after the levels to get ``n_clusters``, this is the last

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.choice import Choice
@@ -62,10 +64,23 @@ class FittedModel:
     feature_agreement_: NDArray[np.float64]
     changes_: Changes | None
     history_: tuple[Step, ...]
-    names_: dict[int, str]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _state: FittedState  # all that was found; the attributes above are its parts
+
+    @property
+    def names_(self) -> Mapping[int, str]:
+        """The name of each cluster, by its number; CoHiRF explains it."""
+        state = getattr(self, "_state", None)
+        if state is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'names_'")
+        # the state can be shared with copies of the model
+        return MappingProxyType(state.names)
+
+    @names_.setter
+    def names_(self, names: Mapping[int, str]) -> None:
+        check_is_fitted(self, "n_clusters_")
+        self._become(self, self._state.with_names(names))
 
     def _become(self, fitted: FittedModel, state: FittedState) -> Self:
         """Take over a copy of this model that was fitted or updated, and what was found.

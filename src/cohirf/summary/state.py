@@ -207,7 +207,6 @@ class FittedState:
             "feature_agreement_": self.feature_agreement,
             "changes_": self.changes,
             "history_": self.history,
-            "names_": self.names,
         }
 
     def gathered(self) -> FittedState:
@@ -218,6 +217,42 @@ class FittedState:
         if known is not None and not known.row_map.is_here:
             summary = Later.known(replace(known, row_map=rows.row_map))
         return replace(self, rows=rows, summary=summary)
+
+    def with_names(self, names: Mapping[int, str]) -> FittedState:
+        """Return the state with these names of clusters and no others.
+
+        Raises
+        ------
+        TypeError
+            If they are no mapping.
+        ValueError
+            If a number is none of a cluster, or a name no text.
+        """
+        if not isinstance(names, Mapping):
+            raise TypeError(
+                f"names_={names!r} is not valid: give a dict of names by the number of the cluster."
+            )
+        known = set(self.cluster_numbers.tolist()).union(*(step.numbers for step in self.history))
+        strange = [number for number in names if number not in known]
+        if strange:
+            raise ValueError(
+                f"names_ has a name for {strange[0]!r}, which is not the number of a cluster: give "
+                "names for numbers in cluster_numbers_."
+            )
+        unnamed = [
+            number for number, name in names.items() if not isinstance(name, str) or not name
+        ]
+        if unnamed:
+            raise ValueError(
+                f"names_ has {names[unnamed[0]]!r} as the name of cluster {unnamed[0]}: give a "
+                "text, or leave the cluster out."
+            )
+        # keys may be integers of NumPy
+        now = {int(number): str(name) for number, name in names.items()}
+        changes = self.changes
+        if changes is not None:
+            changes = changes.named(now, changes.renamed)
+        return replace(self, names=now, changes=changes)
 
     def named(self, names: Mapping[int, str]) -> FittedState:
         """Return the state with names of some clusters; others keep theirs.

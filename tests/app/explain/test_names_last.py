@@ -1,8 +1,12 @@
 """Names of clusters last through updates, as long as what they say is true."""
 
+import pickle
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from cohirf import CoHiRF, load, merge
 from cohirf.app.explain import describe_clusters
@@ -57,6 +61,51 @@ def test_a_name_that_is_true_stays_although_another_would_be_chosen_now(named):
     named.names_ = {0: "younger", 1: "high spend"}
     assert named.name_clusters() == {0: "younger", 1: "high spend"}
     assert named.summary()["name"].tolist() == ["younger", "high spend"]
+
+
+def test_names_that_a_user_gives_are_saved_and_last_through_updates(named, tmp_path):
+    before = copy(named)
+    named.names_ = {np.int64(0): "regulars", 1: "big spenders"}
+    assert before.names_ == {0: "low spend, younger", 1: "high spend, older"}
+    named.save(tmp_path / "model")
+    for model in (load(tmp_path / "model"), pickle.loads(pickle.dumps(named)), copy(named)):
+        assert model.names_ == {0: "regulars", 1: "big spenders"}
+        model.partial_fit(make_rows(30, seed=1))
+        assert 'grown: 0 "regulars" (30 rows); 1 "big spenders"' in str(model.changes_)
+        model.names_ = {1: "spenders"}
+        assert 'grown: 0 (30 rows); 1 "spenders" (30 rows)' in str(model.changes_)
+        assert model.forget([0]).names_ == {1: "spenders"}
+    assert "names_" not in vars(named)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({2: "others"}, "has a name for 2, which is not the number of a cluster"),
+        ({0: ""}, "has '' as the name of cluster 0: give a text"),
+        ({0: None}, "has None as the name of cluster 0"),
+        (["low", "high"], "give a dict of names"),
+    ],
+)
+def test_names_that_a_user_gives_are_checked_and_the_old_ones_stay(named, names, message):
+    before = dict(named.names_)
+    with pytest.raises((TypeError, ValueError), match=message):
+        named.names_ = names
+    assert named.names_ == before
+
+
+def test_a_single_name_cannot_be_changed_in_place(named):
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        named.names_[0] = "regulars"
+    named.name_clusters()[0] = "regulars"
+    assert named.names_[0] == "low spend, younger"
+
+
+def test_a_model_that_is_not_fitted_has_no_names():
+    model = CoHiRF()
+    assert not hasattr(model, "names_")
+    with pytest.raises(NotFittedError):
+        model.names_ = {0: "regulars"}
 
 
 def test_a_name_that_is_no_longer_true_is_replaced_and_that_is_said(named):
