@@ -11,7 +11,7 @@ from cohirf import CoHiRF, open_source
 from cohirf.app.explain.rows import find_badly_fitting
 from cohirf.beyond import neighbour_graph
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
-from cohirf.beyond.policy import GRAPH, GraphPolicy
+from cohirf.beyond.policy import GRAPH, NUMBER, GraphPolicy
 from cohirf.choice import choose_number, split_in_halves
 from cohirf.rows.silhouette import COLUMNS, mean_silhouette
 
@@ -46,11 +46,31 @@ def test_the_strength_is_the_agreement_of_halves_less_half_the_cut():
     sample = sample_of(X)
     min_share = choice.min_share
     divisions = [sample.divide(merge, [number], min_share)[0] for merge in MERGES]
-    merge = sample.compare(divisions).best
-    halves = split_in_halves(sample, np.random.default_rng(0))
-    agreed = np.mean([pair.measure_agreements(merge, [number], min_share) for pair in halves])
-    cut = sample.measure(divisions).cut[MERGES.index(merge)]
+    [compared] = sample.compare_each([divisions])
+    cut = compared.figures.cut[MERGES.index(compared.best)]
+    rng = np.random.default_rng(0)
+    of_all = sample.divide_best(number, min_share)
+    pairs = [split_in_halves(sample, rng) for _ in range(choice.n_halves // 2)]
+    found = [pair.compare(number, min_share, of_all) for pair in pairs]
+    agreed = np.mean([each.with_other for each in found])
     assert choice.strength == pytest.approx(max(agreed - cut / 2, 0))
+
+
+def test_halves_are_compared_by_the_merge_that_fits_each():
+    """The connected clusters of all rows are not those of a half that is too thin for them."""
+    X, _ = make_moons(60, noise=0.12, random_state=0)
+    choice = choose(X)
+    assert 0 < choice.n_same < choice.n_halves
+
+
+def test_more_halves_are_drawn_if_the_first_ones_differ():
+    X, _ = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    choice = choose(X)
+    assert (choice.n_same, choice.n_halves) == (2 * NUMBER.fewest_splits, 2 * NUMBER.fewest_splits)
+    assert choice.is_strong
+    unsure = choose(make_moons(60, noise=0.12, random_state=0)[0])
+    assert unsure.n_halves == 2 * NUMBER.splits
+    assert not unsure.is_strong
 
 
 def test_without_clear_groups_the_rows_are_divided_in_two():
@@ -65,7 +85,7 @@ def test_without_clear_groups_the_rows_are_divided_in_two():
 
 def test_halves_of_many_rows_are_halves_of_a_part_that_is_spread_over_them():
     X = np.arange(3 * GRAPH.rows_of_many_features, dtype=float)[:, None]
-    [pair, _] = split_in_halves(sample_of(X), np.random.default_rng(0))
+    pair = split_in_halves(sample_of(X), np.random.default_rng(0))
     both = np.sort(np.concatenate([pair.one.points, pair.other.points]).ravel())
     assert len(both) == GRAPH.rows_of_many_features
     assert np.diff(both).max() <= 4
@@ -220,7 +240,7 @@ def test_equal_weights_choose_as_none(monkeypatch):
     plain, weighted = (
         CoHiRF(random_state=0).fit(X, sample_weight=each) for each in (None, np.full(200, 0.3))
     )
-    for figure in ("n_clusters", "cuts", "scores", "figures", "silhouettes", "strength"):
+    for figure in ("n_clusters", "cuts", "scores", "figures", "silhouettes", "agreements"):
         np.testing.assert_array_equal(
             getattr(plain.choice_, figure), getattr(weighted.choice_, figure)
         )

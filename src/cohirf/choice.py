@@ -7,11 +7,12 @@ number with the highest sum is best. The weights were chosen on the sets of
 ``benchmarks/quality/rules.py``, which has cross-validated figures, too. The rows and their graph
 are those by which the merge of the fit is chosen, too.
 
-Whether there are clusters at all is another question. Cluster random halves of the rows, and carry
-the clusters of one half over to the other by the nearest row. If there are clusters, both agree
-(Tibshirani and Walther, JCGS 14, 2005, and Lange et al., Neural Computation 16, 2004). The strength
-of a division is how much they agree, by the adjusted Rand index, less half its cut: parts of one
-cluster can agree by chance, but they separate near neighbours.
+Whether there are clusters at all is another question. Divide random halves of the rows into as
+many clusters, each by the merge that fits it, and carry the clusters of one half over to the other
+by the nearest row. If there are clusters, both agree (Tibshirani and Walther, JCGS 14, 2005, and
+Lange et al., Neural Computation 16, 2004). The strength of a division is how much they agree, by
+the adjusted Rand index, less half its cut: parts of one cluster can agree by chance, but they
+separate near neighbours. How many halves have the clusters of all rows is counted, too.
 
 If halves have the same clusters with a larger number than the best one, the largest such number is
 chosen: where some clusters are far from the others, the silhouette would join those that are near
@@ -26,7 +27,6 @@ counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
@@ -81,6 +81,10 @@ class Choice:
         How much two halves of the rows agree on the number that was chosen, less half its cut; NaN
         if the number was given. If they agree by chance, on the number with the highest figure,
         and two is chosen.
+    agreements : array of float
+        For each of several random halves of the rows: the adjusted Rand index of the clusters of
+        all rows, and of those that the half has on its own, divided into as many by the merge that
+        fits it; empty if the number was given.
     """
 
     n_clusters: Annotated[int, ranges.counts()]
@@ -99,6 +103,9 @@ class Choice:
         default_factory=lambda: np.empty(0)
     )
     strength: Annotated[float, ranges.shares()] = np.nan
+    agreements: Annotated[FloatArray, ranges.cells(ranges.ANY)] = field(
+        default_factory=lambda: np.empty(0)
+    )
     is_merge_given: bool = False
     min_share: Annotated[float, ranges.shares()] = 0.0
     n_aside: Annotated[int, ranges.counts()] = 0
@@ -110,9 +117,14 @@ class Choice:
         return len(self.candidates) == 0 and self.n_clusters > 1
 
     @property
-    def n_draws(self) -> int:
-        """How often the rows were divided into random halves, to see whether these agree."""
-        return NUMBER.splits
+    def n_halves(self) -> int:
+        """Number of random halves of the rows that were divided on their own."""
+        return len(self.agreements)
+
+    @property
+    def n_same(self) -> int:
+        """Number of these that have the same clusters as all rows."""
+        return int(np.count_nonzero(self.agreements >= NUMBER.same))
 
     @property
     def is_compared(self) -> bool:
@@ -133,8 +145,8 @@ class Choice:
 
     @property
     def is_strong(self) -> bool:
-        """Whether two halves of the rows have the same clusters, if their number was chosen."""
-        return len(self.candidates) > 0 and self.strength >= NUMBER.clear
+        """Whether there are clusters, and each half that was looked at has the same ones."""
+        return len(self.candidates) > 0 and self.is_clear and self.n_same == self.n_halves
 
     @property
     def is_largest(self) -> bool:
@@ -288,28 +300,12 @@ class NumberedDivisions:
         """The number with the highest figure; 1 if no number is reached."""
         return int(self.numbers[self.best]) if len(self.numbers) else 1
 
-    def measure_strengths(
-        self, sample: SampledRows, least: int, min_share: float, rng: np.random.Generator
-    ) -> FloatArray:
-        """Return the strength of the division into ``least`` clusters, and of those into more on
-        which halves may agree; 0 for others.
-
-        Where the cut is high, they cannot.
+    def may_agree(self) -> IntArray:
+        """Return the places of numbers above the best one on which halves may agree, the largest
+        first: where the cut is high, they cannot.
         """
-        may_agree = (NUMBER.graph * self.cuts * self.numbers <= NUMBER.same_part) & (
-            self.numbers > least
-        )
-        is_wanted = may_agree | (self.numbers == least)
-        agreed = np.zeros(len(self.numbers))
-        halves = split_in_halves(sample, rng)
-        merges = np.array(self.merges)
-        for merge in np.unique(merges[is_wanted]):
-            some = (merges == merge) & is_wanted
-            numbers = self.numbers[some].tolist()
-            agreed[some] = np.mean(
-                [pair.measure_agreements(merge, numbers, min_share) for pair in halves], axis=0
-            )
-        return np.maximum(agreed - NUMBER.graph * self.cuts, 0.0)
+        is_low = NUMBER.graph * self.cuts * self.numbers <= NUMBER.same_part
+        return np.flatnonzero(is_low & (self.numbers > self.best_number))[::-1]
 
 
 def choose_number(sample: SampledRows, rng: np.random.Generator, min_share: float = 0.0) -> Choice:
@@ -332,21 +328,33 @@ def choose_number(sample: SampledRows, rng: np.random.Generator, min_share: floa
     tried = _try_numbers(sample, most, min_share)
     if len(tried.numbers) == 0:
         return Choice(1)
-    best = tried.best
-    strengths = tried.measure_strengths(sample, int(tried.numbers[best]), min_share, rng)
-    is_same = (1 - strengths) * tried.numbers <= NUMBER.same_part
-    chosen = max([best, *np.flatnonzero(is_same).tolist()])
-    strength = float(strengths[chosen])
+    halves = Halves(sample, min_share, rng)
+    chosen, found = _choose_place(tried, halves)
+    strength = found.strength(float(tried.cuts[chosen]))
     if strength < NUMBER.by_chance:
         chosen = 0
+        found = halves.compare(int(tried.numbers[chosen]))
     return Choice(
         int(tried.numbers[chosen]),
         candidates=tried.numbers,
         figures=tried.figures,
         silhouettes=tried.silhouettes,
         strength=strength,
+        agreements=found.with_all,
         min_share=min_share,
     )
+
+
+def _choose_place(tried: NumberedDivisions, halves: Halves) -> tuple[int, ComparedHalves]:
+    """Return the place of the largest number on which halves agree, or of the best one, and what
+    halves have found with it.
+    """
+    for place in tried.may_agree():
+        number = int(tried.numbers[place])
+        found = halves.compare(number)
+        if (1 - found.strength(float(tried.cuts[place]))) * number <= NUMBER.same_part:
+            return int(place), found
+    return tried.best, halves.compare(tried.best_number)
 
 
 def _try_numbers(sample: SampledRows, most: int, min_share: float) -> NumberedDivisions:
@@ -381,26 +389,91 @@ def _in_steps(last: int, most: int) -> IntArray:
     return np.array(numbers, dtype=np.int64)
 
 
-def split_in_halves(sample: SampledRows, rng: np.random.Generator) -> list[HalvedRows]:
-    """Return two random halves of a sample, several times."""
+@dataclass(frozen=True)
+class ComparedHalves:
+    """How much random halves agree on the clusters that each finds on its own.
+
+    Adjusted Rand indices, with an entry for each half.
+    """
+
+    with_other: FloatArray  # with the clusters of the other half, carried over by the nearest row
+    with_all: FloatArray  # with the clusters of all rows
+
+    @property
+    def are_unanimous(self) -> bool:
+        """Whether all halves have the same clusters as all rows, or all have others."""
+        is_same = self.with_all >= NUMBER.same
+        return bool((is_same == is_same[0]).all())
+
+    def strength(self, cut: float) -> float:
+        """Return how much halves agree with each other, less half the cut."""
+        return max(0.0, float(self.with_other.mean()) - NUMBER.graph * cut)
+
+    def joined(self, more: ComparedHalves) -> ComparedHalves:
+        """Return what these and other halves have found."""
+        return ComparedHalves(
+            np.append(self.with_other, more.with_other), np.append(self.with_all, more.with_all)
+        )
+
+
+class Halves:
+    """Random halves of a sample, each divided on its own.
+
+    Parameters
+    ----------
+    sample : SampledRows
+        The rows.
+    min_share : float
+        Smallest share of a cluster.
+    rng : Generator
+        Splits the rows.
+    """
+
+    def __init__(self, sample: SampledRows, min_share: float, rng: np.random.Generator) -> None:
+        self._sample = sample
+        self._min_share = min_share
+        self._rng = rng
+        self._pairs: list[HalvedRows] = []
+
+    def compare(self, number: int) -> ComparedHalves:
+        """Compare what halves find with a number of clusters.
+
+        If some of the first ones have other clusters than all rows, more are drawn.
+        """
+        of_all = self._sample.divide_best(number, self._min_share)
+        found = self._compare(0, number, of_all)
+        for draw in range(1, NUMBER.splits):
+            if draw >= NUMBER.fewest_splits and found.are_unanimous:
+                break
+            found = found.joined(self._compare(draw, number, of_all))
+        return found
+
+    def _compare(self, draw: int, number: int, of_all: IntArray) -> ComparedHalves:
+        while len(self._pairs) <= draw:
+            self._pairs.append(split_in_halves(self._sample, self._rng))
+        return self._pairs[draw].compare(number, self._min_share, of_all)
+
+
+def split_in_halves(sample: SampledRows, rng: np.random.Generator) -> HalvedRows:
+    """Return two random halves of a sample."""
     n_rows = sample.points.shape[0]
     # halves of many rows would take long, and as many as these agree as well
     most = GRAPH.rows_of_many_features
     some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64))
-    pairs = []
-    for _ in range(NUMBER.splits):
-        order = some[rng.permutation(len(some))]
-        parts = (np.sort(order[: len(some) // 2]), np.sort(order[len(some) // 2 :]))
-        pairs.append(HalvedRows(*(sample.take(rows) for rows in parts)))
-    return pairs
+    order = some[rng.permutation(len(some))]
+    one = np.sort(order[: len(some) // 2])
+    other = np.sort(order[len(some) // 2 :])
+    return HalvedRows(sample.take(one), sample.take(other), one, other)
 
 
 @dataclass(frozen=True)
 class HalvedRows:
-    """Two halves of some rows."""
+    """Two halves of a sample, and which of its rows they have."""
 
     one: SampledRows
     other: SampledRows
+    rows: IntArray
+    other_rows: IntArray
 
     @cached_property
     def _nearest(self) -> tuple[IntArray, IntArray]:
@@ -408,23 +481,19 @@ class HalvedRows:
         one, other = self.one.points, self.other.points
         return pairwise_distances_argmin(one, other), pairwise_distances_argmin(other, one)
 
-    def measure_agreements(
-        self, merge: str, numbers: Sequence[int], min_share: float
-    ) -> FloatArray:
-        """Return how much both agree on the clusters that a merge finds, for each number.
-
-        The mean over which of the two is carried over to the other.
-        """
-        divided = [half.divide(merge, numbers, min_share) for half in (self.one, self.other)]
-        found = [
-            [
-                weighted_ari(labels, of_other[self._nearest[0]], self.one.mass),
-                weighted_ari(of_other, labels[self._nearest[1]], self.other.mass),
-            ]
-            for labels, of_other in zip(*divided, strict=True)
+    def compare(self, number: int, min_share: float, of_all: IntArray) -> ComparedHalves:
+        """Compare what both find with a number of clusters, given the clusters of all rows."""
+        labels = self.one.divide_best(number, min_share)
+        of_other = self.other.divide_best(number, min_share)
+        with_other = [
+            weighted_ari(labels, of_other[self._nearest[0]], self.one.mass),
+            weighted_ari(of_other, labels[self._nearest[1]], self.other.mass),
         ]
-        agreements: FloatArray = np.mean(found, axis=1)
-        return agreements
+        with_all = [
+            weighted_ari(of_all[self.rows], labels, self.one.mass),
+            weighted_ari(of_all[self.other_rows], of_other, self.other.mass),
+        ]
+        return ComparedHalves(np.array(with_other), np.array(with_all))
 
 
 def _count_distinct(points: Any) -> int:

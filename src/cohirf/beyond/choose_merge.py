@@ -32,7 +32,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.beyond.along_graph import link_along_graph
 from cohirf.beyond.connected import TreeCutter
-from cohirf.beyond.merge_tree import as_linkage, as_merges, last_clusters, link_groups
+from cohirf.beyond.merge_tree import as_linkage, as_merges, last_clusters, link_groups, move_groups
 from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.beyond.policy import GRAPH, MERGE, NUMBER
 from cohirf.rows.grouping import FloatArray, IntArray
@@ -162,6 +162,21 @@ class SampledRows:
             return [labels for labels, _ in self._connect(numbers, min_mass)]
         parts = LargeParts(self.along_graph, self.graph.mass, min_mass)
         return [parts.label(number)[self.graph.point_of_row] for number in numbers]
+
+    def divide_best(self, number: int, min_share: float = 0.0) -> IntArray:
+        """Return the cluster of each row, or -1, by the merge that fits the rows.
+
+        As in a fit, rows of compact clusters move to the nearest mean. If these clusters are
+        connected, too, no merge fits better.
+        """
+        [compact] = self.divide("compact", [number], min_share)
+        some = np.flatnonzero(compact >= 0)
+        compact[some] = move_groups(self.points[some], self.mass[some], compact[some])
+        [connected] = self.divide("connected", [number], min_share)
+        if weighted_ari(compact, connected, self.mass) == 1:
+            return compact
+        divisions = [compact, connected, *self.divide("graph", [number], min_share)]
+        return divisions[MERGES.index(self.compare(divisions).best)]
 
     def _connect(self, numbers: Sequence[int], min_mass: float) -> list[tuple[IntArray, float]]:
         """Return, for each number of clusters, the connected cluster of each row, and the smallest

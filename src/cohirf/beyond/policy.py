@@ -55,11 +55,12 @@ class NumberPolicy:
     # is as good as two; a cloud of points has less than the second; halves agree from the third on.
     by_chance: float = 0.1
     weak: float = 0.5
-    clear: float = 0.85
+    same: float = 0.85  # adjusted Rand index from which on a half has the clusters of all rows
     # Halves have the same clusters if they differ in less than this part of one cluster: the
     # strength is 1 less this part, divided by the number of clusters, or more.
     same_part: float = 0.2
-    splits: int = 2  # into halves
+    splits: int = 5  # into halves; fewer if the first ones all say the same
+    fewest_splits: int = 2
     rows_per_number: int = 8  # no more numbers than one for so many rows, and no choice among fewer
     # up to so many rows, and one for so many, are not a cluster, however far from others they are
     most_crumbs: int = 3

@@ -162,6 +162,7 @@ def chosen(n_clusters, candidates, figures):
         figures=values,
         silhouettes=values,
         strength=0.9,
+        agreements=np.array([1.0, 0.9, 0.4]),
     )
 
 
@@ -171,6 +172,7 @@ def test_a_number_that_the_fit_chose_is_suggested_with_its_figures():
     assert found["text"].startswith(
         "2 clusters are suggested. 2 clusters fit best, with a silhouette of 0.80; ran"
     )
+    assert found["text"].endswith("2 of 3 random halves have the same clusters.")
     assert found["curve"] == [None, 0.8, 0.4, None, None]
     assert found["measure"].endswith("and how many near neighbours are together")
 

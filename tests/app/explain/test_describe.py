@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.cluster import DBSCAN, AgglomerativeClustering
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, open_source
 from cohirf.app.explain import describe_clusters, make_headline, name_tree, write_tree
@@ -20,6 +21,7 @@ from cohirf.app.explain.study import check_study, draw_sample, make_study
 from cohirf.app.explain.table import read_table
 from cohirf.app.plotting import plot_heatmap, plot_map
 from cohirf.app.preparation import prepare
+from cohirf.beyond.policy import NUMBER
 from cohirf.choice import Choice
 
 
@@ -345,8 +347,7 @@ def test_clusters_without_a_gap_are_no_kinds_of_rows():
     assert find_badly_fitting(apart).filled < 0.1
     assert "with no gap between them" in say_separation(0.02, 0.9)
     assert say_separation(0.02, 0.5).startswith("They touch")
-    choice = Choice(2, candidates=np.array([2, 3]), figures=np.array([0.4, 0.3]), strength=0.9)
-    assert "not kinds of rows" in say_strength(choice, has_gaps=False)[0]
+    assert "not kinds of rows" in say_strength(choice_of(0.9, [1.0, 0.9]), has_gaps=False)[0]
 
 
 def test_groups_that_are_not_clear_are_never_called_clearly_apart():
@@ -366,19 +367,58 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
         assert said.endswith("rows are between two of them.") if share > 0.05 else not said
 
 
+def choice_of(strength, agreements):
+    figures = np.array([0.4, 0.3])
+    return Choice(
+        2,
+        candidates=np.array([2, 3]),
+        figures=figures,
+        strength=strength,
+        agreements=np.array(agreements),
+    )
+
+
 @pytest.mark.parametrize(
-    ("strength", "said", "tone"),
+    ("strength", "agreements", "said", "tone"),
     [
-        (0.9, "each on its own, give the same clusters: use them as kinds of rows.", "good"),
-        (0.7, "nearly the same clusters, and other numbers of clusters may be as good", "fair"),
-        (0.4, "each on its own, give other parts: use them to sort the rows", "fair"),
+        (
+            0.9,
+            [1, 0.9],
+            "all 2 random halves of the rows have the same clusters: use them as",
+            "good",
+        ),
+        (
+            0.9,
+            [1, 0.7, 0.9],
+            "2 of 3 random halves of the rows have the same clusters, and",
+            "fair",
+        ),
+        (0.4, [0.3, 0.2], "none of 2 random halves of the rows has the same clusters: use", "fair"),
+        (0.4, [1, 1], "have the same clusters: use them to sort the rows, not as kinds", "fair"),
     ],
 )
-def test_what_to_do_follows_the_strength_of_the_number_that_was_chosen(strength, said, tone):
-    choice = Choice(2, candidates=np.array([2, 3]), figures=np.array([0.4, 0.3]), strength=strength)
-    found = say_strength(choice)
+def test_what_to_do_follows_how_many_halves_have_the_same_clusters(
+    strength, agreements, said, tone
+):
+    found = say_strength(choice_of(strength, agreements))
     assert said in found[0]
     assert found[1] == tone
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_as_many_halves_have_the_same_clusters_as_is_said_when_they_are_fitted_alone(seed):
+    """Three sets of the plane: clear clusters, clusters that overlap, and a cloud."""
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0, 0], [1, 0], [0, 1]]) * [9.0, 2.5, 0.0][seed]
+    X = centres[rng.integers(3, size=200)] + rng.normal(size=(200, 2))
+    model = CoHiRF(random_state=0).fit(X)
+    same = []
+    for _ in range(20):
+        half = rng.permutation(200)[:100]
+        alone = CoHiRF(n_clusters=model.n_clusters_, random_state=0).fit_predict(X[half])
+        same.append(adjusted_rand_score(model.labels_[half], alone) >= NUMBER.same)
+    said = model.choice_.n_same / model.choice_.n_halves
+    assert abs(said - np.mean(same)) <= 0.3
 
 
 def test_clusters_are_named_in_the_headline_the_largest_first():

@@ -228,8 +228,8 @@ def suggest_cut(
         )
         if chosen is not None:
             text = (
-                f"{choice.n_clusters} clusters are suggested. {choice.describe_number()} The rows "
-                f"were halved at random {choice.n_draws} times."
+                f"{choice.n_clusters} clusters are suggested. {choice.describe_number()} "
+                f"{choice.n_same} of {choice.n_halves} random halves have the same clusters."
             )
             of_number = dict(zip(choice.candidates.tolist(), choice.figures.tolist(), strict=True))
             curve = [of_number.get(cut.n_clusters) for cut in cuts]

@@ -606,7 +606,8 @@ def make_headline(
     >>> print(headline.separation)
     They are clearly apart: no rows are between two clusters.
     >>> print(headline.trust)
-    Random halves of the rows, each on its own, give the same clusters: use them as kinds of rows.
+    Divided into 2 on their own, all 4 random halves of the rows have the same clusters: use
+    them as kinds of rows.
     """
     n_clusters = len(description.sizes)
     n_rows = description.n_rows
@@ -776,18 +777,25 @@ def say_trust(
 
 
 def say_strength(choice: Choice, *, has_gaps: bool = True) -> tuple[str, str]:
-    """Return what to do with clusters whose number was chosen, by how well one half of the rows
-    predicts the other.
+    """Return what to do with clusters whose number was chosen, by how many random halves of the
+    rows have the same ones.
     """
-    halves = "Random halves of the rows, each on its own, give"
-    if not choice.is_clear:
-        return f"{halves} other parts: use them to sort the rows, not as kinds of rows.", "fair"
+    halves = say_halves(choice)
     if choice.is_strong and has_gaps:
-        return f"{halves} the same clusters: use them as kinds of rows.", "good"
+        return f"{halves}: use them as kinds of rows.", "good"
     if choice.is_strong:
-        return (
-            f"{halves} the same clusters: a reliable way to sort the rows, but not kinds of rows.",
-            "fair",
-        )
+        return f"{halves}: a reliable way to sort the rows, but not kinds of rows.", "fair"
+    if not choice.is_clear:
+        return f"{halves}: use them to sort the rows, not as kinds of rows.", "fair"
     others = "other numbers of clusters may be as good"
-    return f"{halves} nearly the same clusters, and {others}: use them as a first division.", "fair"
+    return f"{halves}, and {others}: use them as a first division.", "fair"
+
+
+def say_halves(choice: Choice) -> str:
+    """Return how many random halves of the rows have the same clusters."""
+    which = f"{choice.n_same} of {choice.n_halves} random halves of the rows have"
+    if choice.n_same == choice.n_halves:
+        which = f"all {choice.n_halves} random halves of the rows have"
+    elif choice.n_same == 0:
+        which = f"none of {choice.n_halves} random halves of the rows has"
+    return f"Divided into {choice.n_clusters:,} on their own, {which} the same clusters"
