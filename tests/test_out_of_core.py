@@ -112,7 +112,7 @@ def test_predict_reads_a_source_block_by_block(blobs, tmp_path):
 
 
 def test_transform_reads_a_source_block_by_block(blobs, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.rows.grouping.BLOCK_ROWS", 70)
+    monkeypatch.setattr("cohirf.rows.blocks.BLOCK_ROWS", 70)
     source = open_source(save_as("npy", blobs[0], tmp_path))
     model = fit(source)
     distances = model.transform(source)

@@ -49,11 +49,20 @@ BACKENDS = (
     "cohirf.data",
     "cohirf.engines.dask",
     "cohirf.rows.arrays",
-    "cohirf.rows.members",
+    "cohirf.rows.containers",
     "cohirf.rows.storage",
     "cohirf.sources",
+    "cohirf.summary.vectors",
 )
-CONTAINER_TESTS = {"issparse", "is_dask", "is_on_device", "is_here", "is_torch", "is_cupy"}
+CONTAINER_TESTS = {
+    "issparse",
+    "is_dask",
+    "is_on_device",
+    "is_here",
+    "is_torch",
+    "is_cupy",
+    "is_dense",
+}
 # The estimator's own files: its parameters and methods, and its fitted attributes.
 OWN = ("cohirf.estimator", "cohirf.summary.fitted")
 # What may take the estimator: its own file, and what is above it.

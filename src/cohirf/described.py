@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.rows.arrays import is_dask
 from cohirf.summary.fitted import FittedModel
 
 if TYPE_CHECKING:
@@ -24,12 +22,11 @@ if TYPE_CHECKING:
 def require_labels_here(model: CoHiRF) -> None:
     """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
     check_is_fitted(model, "n_clusters_")
-    is_here = isinstance(model.labels_, np.ndarray)
-    if not is_here:
-        place = "a Dask array" if is_dask(model.labels_) else "on a device"
+    elsewhere = model._state.rows.row_map.elsewhere
+    if elsewhere:
         raise ValueError(
-            f"labels_ is {place}, and this method needs the labels in this process: call gather() "
-            "first, which loads 8 bytes per row."
+            f"labels_ is {elsewhere}, and this method needs the labels in this process: call "
+            "gather() first, which loads 8 bytes per row."
         )
 
 
@@ -153,8 +150,10 @@ class DescribedClusters(FittedModel):
         from cohirf.app.explain.describe import draw_model
 
         parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
-        is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)
-        return parameters + (draw_model(cast("CoHiRF", self)) if is_here else "")
+        model = cast("CoHiRF", self)
+        if not hasattr(self, "hierarchy_") or model._state.rows.row_map.elsewhere:
+            return parameters
+        return parameters + draw_model(model)
 
     def diagnose(self) -> Diagnosis:
         """Say whether to trust the clusters: whether they are usable, and whether the base method

@@ -565,7 +565,7 @@ class CoHiRF(
             nothing is done.
         """
         check_is_fitted(self, "n_clusters_")
-        if self._state.rows.row_map.is_here:
+        if self._state.rows.row_map.elsewhere is None:
             return self
         return self._become(self, self._state.gathered())
 

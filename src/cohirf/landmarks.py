@@ -30,7 +30,6 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.spatial import KDTree
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -38,9 +37,10 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.rows import ranges
-from cohirf.rows.arrays import Floats, as_array, fetch_rows, is_here, look_up, take_rows
+from cohirf.rows.arrays import Floats, as_array, is_here, look_up, take_rows
+from cohirf.rows.containers import container_of
 from cohirf.rows.distances import DifferenceOffsets, find_nearest, find_offsets, measure_distances
-from cohirf.rows.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
+from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
 
 MAX_LANDMARKS = 10_000
@@ -100,19 +100,7 @@ def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) ->
     """Return the row with each rank among the rows of a group: a label or, for the last group,
     -1.
     """
-    if not is_here(labels):  # sorted as a whole; noise comes first
-        starts, rows = rows_by_label(labels + 1, n_groups)
-        return np.asarray(fetch_rows(rows, starts[(group + 1) % n_groups] + ranks), dtype=np.int64)
-    found = np.empty(len(ranks), dtype=np.int64)
-    n_before = np.zeros(n_groups, dtype=np.int64)
-    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_groups)):
-        of_block = np.asarray(labels[block])
-        starts, rows = rows_by_label(np.where(of_block < 0, n_groups - 1, of_block), n_groups)
-        place = ranks - n_before[group]
-        n_before += np.diff(starts)
-        here = np.flatnonzero((place >= 0) & (ranks < n_before[group]))
-        found[here] = block.start + rows[starts[group[here]] + place[here]]
-    return found
+    return container_of(labels).find_ranked(labels, group, ranks, n_groups)
 
 
 def choose_evenly(clusters: IntArray, masses: NDArray[np.float64]) -> IntArray:
@@ -165,8 +153,7 @@ class Expanded:
     """
 
     values: Any  # an array or a CSR matrix
-    # -2 x, 1 and |x|^2 for a row x; y, |y|^2 and 1 for a point y; a CSR matrix has only the first
-    # ones
+    # -2 x, 1 and |x|^2 for a row x; y, |y|^2 and 1 for a point y
     terms: Any
     squares: Floats  # |x|^2 or |y|^2, less half of the error
     # how far a squared distance can be above its lower bound: the part due to this row or point
@@ -201,10 +188,7 @@ class Expanded:
         point.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            lower: Floats = np.asarray(as_array(self.terms @ points.terms.T))
-            if sparse.issparse(self.terms):
-                return lower + self.squares[:, None] + points.squares
-            return lower
+            return np.asarray(as_array(self.terms @ points.terms.T))
 
 
 def find_lowest(lower: Floats, rows: Expanded, points: Expanded) -> tuple[IntArray, Floats]:
@@ -257,9 +241,7 @@ def _square(X: Any) -> tuple[Floats, Floats]:
 
 
 def _join_terms(values: Any, *columns: Floats) -> Any:
-    if sparse.issparse(values):
-        return values
-    return np.column_stack([values, *columns])
+    return container_of(values).append_columns(values, list(columns))
 
 
 @dataclass(frozen=True)
@@ -312,11 +294,8 @@ class NearestLabel:
 
     def prepare(self, X: Any) -> Any:
         """Return rows as the points are: in the same container, and without offsets."""
-        if sparse.issparse(self.points.values):
-            X = sparse.csr_array(X)
-        else:
-            X = as_array(X)
-        return self.offsets.subtract(X)
+        points = self.points.values
+        return self.offsets.subtract(container_of(points).like(points, X))
 
     def _look_and_search(self, X: Any) -> IntArray:
         """Return the label of the nearest point, by a look at balls before."""
@@ -481,7 +460,7 @@ def choose_balls(points: Expanded, labels: IntArray, search_cost: float | None) 
     n_points = len(labels)
     best = None
     lowest_cost = (search_cost or len(labels)) / 2
-    if sparse.issparse(points.values) or not np.isfinite(points.squares.sum()):
+    if not container_of(points.values).is_dense or not np.isfinite(points.squares.sum()):
         return None
     for keys in _divisions(points.values, labels):
         parts = split(keys)
@@ -647,15 +626,9 @@ def label_new_rows(X: Any, landmarks: Landmarks, column_means: Any) -> Any:
 
     Rows on a device have no missing cells.
     """
-    return landmarks.label(
-        X if column_means is None or not is_here(X) else fill_missing(X, column_means)
-    )
+    return landmarks.label(fill_missing(X, column_means))
 
 
 def measure_new_rows(X: Any, medoids: Any, column_means: Any) -> Any:
     """Return the Euclidean distance of each row to each medoid, where the rows are."""
-    if medoids.shape[0] == 0 and is_here(X):
-        return np.empty((X.shape[0], 0), dtype=X.dtype)
-    return measure_distances(
-        fill_missing(X, column_means) if is_here(X) else X, fill_missing(medoids, column_means)
-    )
+    return measure_distances(fill_missing(X, column_means), fill_missing(medoids, column_means))

@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from cohirf.rows.arrays import stored_cells
+from cohirf.rows.containers import container_of
 from cohirf.wording import setting
 
 TIME_TYPES = ("date", "time", "duration", "period", "interval")
@@ -118,8 +119,7 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
             flat = values.ravel("K")
         if np.dot(flat, flat) <= largest_square:
             return None
-    if sparse.issparse(X):
-        allow_nan = False
+    allow_nan = allow_nan and container_of(X).is_dense
     if np.isnan(values).any() and not allow_nan:
         return (
             "contains NaN. Missing values are allowed only in dense arrays and tables in memory, "
@@ -156,15 +156,8 @@ def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
     >>> locate_fault(np.array([[1.0, np.nan], [2.0, np.nan]]), names=["size", "age"])
     "Column 'age' has 2 such cells, the first in row 0."
     """
-    values = stored_cells(X)
-    is_wrong = np.isnan if np.isnan(values).any() else np.isinf
-    if sparse.issparse(X):
-        cells = X.tocoo()
-        wrong = is_wrong(cells.data)
-        rows = cells.row[wrong]
-        columns = cells.col[wrong]
-    else:
-        rows, columns = np.nonzero(is_wrong(X))
+    is_wrong = np.isnan if np.isnan(stored_cells(X)).any() else np.isinf
+    rows, columns = container_of(X).locate(X, is_wrong)
     faulty, counts = np.unique(columns, return_counts=True)
     told = []
     for column, count in zip(

@@ -43,7 +43,7 @@ from cohirf.rows.storage import Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source, open_source
 from cohirf.sources.tables import frame_names, is_frame
-from cohirf.summary.rows import look_up
+from cohirf.summary.vectors import look_up
 
 VOTED_ROWS = 2**18  # of labels that are read at a time
 WAITING_CODES = 2**20  # of blocks whose codes are not compared with each other yet

@@ -10,7 +10,7 @@ from cohirf.algorithm.parents import (
     hide_small_clusters,
     number_by_first_row,
 )
-from cohirf.rows import grouping
+from cohirf.rows import blocks
 
 
 def test_roots_follow_parents_only_up_to_the_level():
@@ -32,7 +32,7 @@ def test_roots_of_some_rows_are_those_of_all():
 
 
 def test_roots_of_long_chains_are_found_across_blocks(monkeypatch):
-    monkeypatch.setattr(grouping, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
     n = 100
     rng = np.random.default_rng(0)
     order = rng.permutation(n)
@@ -68,7 +68,7 @@ def test_labels_do_not_depend_on_blocks(monkeypatch):
     roots = rng.integers(0, 40, 300)
     roots[:40] = np.where(np.isin(np.arange(40), roots[40:]), np.arange(40), roots[40])
     expected = {root: number for number, root in enumerate(dict.fromkeys(roots.tolist()))}
-    monkeypatch.setattr(grouping, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
     labels, medoids = get_final_labels(roots.copy())
     assert labels.tolist() == [expected[root] for root in roots.tolist()]
     assert medoids.tolist() == list(expected)
@@ -110,7 +110,7 @@ def test_roots_have_the_type_of_the_parents():
 
 
 def test_small_clusters_are_hidden_in_every_block(monkeypatch):
-    monkeypatch.setattr(grouping, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2)
     labels, medoids = hide_small_clusters(np.array([0, 1, 1, 2, 2, 1, 3, 2]), np.arange(4), None, 3)
     assert labels.tolist() == [-1, 0, 0, 1, 1, 0, -1, 1]
     assert medoids.tolist() == [1, 2]

@@ -25,7 +25,7 @@ from cohirf.fitting.results import label_leaves
 from cohirf.rows.grouping import row_blocks
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Storage
 from cohirf.scratch import ScratchStorage
-from cohirf.summary import rows as row_map
+from cohirf.summary import vectors
 from cohirf.summary.rows import Part, RowMap, RowResults
 
 N_ROWS = 600
@@ -80,7 +80,7 @@ PLACES = {"memory": np.array, "file": in_file, "Dask": on_dask, "device": on_dev
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("in_order", [False, True])
 def test_results_of_leaves_are_looked_up_for_their_rows_in_any_place(place, in_order, monkeypatch):
-    monkeypatch.setattr(row_map, "LOOKED_UP", 70)  # several blocks
+    monkeypatch.setattr(vectors, "LOOKED_UP", 70)  # several blocks
     first, last = fit(in_order=in_order)
     rows = first.leaves.rows
     fusions = last.fusions
@@ -101,7 +101,7 @@ def test_results_of_leaves_are_looked_up_for_their_rows_in_any_place(place, in_o
         assert (parents[rows] == rows[fusions.parents]).all()
         assert (stability[~is_leaf] == at_first_level[~is_leaf]).all()
         assert (stability[rows] == fusions.stability).all()
-        if found.row_map.is_here:
+        if found.row_map.elsewhere is None:
             absorbed_at = by_row.hierarchy.absorbed_at
             assert (absorbed_at[~is_leaf] == 1).all()
             assert (absorbed_at[rows] == fusions.absorbed_at).all()

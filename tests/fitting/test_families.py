@@ -202,7 +202,7 @@ def test_the_quick_k_means_fits_a_sample_and_assigns_all_rows(monkeypatch):
 
 
 def test_the_smallest_share_of_a_cluster_is_one_of_the_weight_of_all_rows(monkeypatch):
-    monkeypatch.setattr("cohirf.rows.grouping.BLOCK_ROWS", 3)
+    monkeypatch.setattr("cohirf.rows.blocks.BLOCK_ROWS", 3)
     settings = SimpleNamespace(min_cluster_size=9, smallest_wanted=lambda total: 9.0)
     rows = {"n_rows": 12, "values": SimpleNamespace(n_rows=8)}
     weights = np.arange(1.0, 9.0)  # in three blocks

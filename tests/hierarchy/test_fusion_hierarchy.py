@@ -10,7 +10,7 @@ import pytest
 
 from cohirf import FusionHierarchy
 from cohirf.beyond.merge_tree import MergeTree
-from cohirf.rows import grouping
+from cohirf.rows import blocks
 
 PARENTS = [0, 0, 2, 2, 4, 5]
 ABSORBED_AT = [0, 1, 0, 1, 0, 0]
@@ -256,7 +256,7 @@ def test_bounds_of_levels_are_taken():
 
 
 def test_a_fault_is_found_in_every_block_of_rows(monkeypatch):
-    monkeypatch.setattr(grouping, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2)
     n = 7
     for row in range(1, n):
         parents = np.arange(n)

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from cohirf.rows import distances as module
+from cohirf.rows.containers import device_arrays as module
 from cohirf.rows.distances import find_nearest, measure_distances, subtract_offsets
 from places import PLACES
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cohirf.rows import grouping
+from cohirf.rows import blocks
 from cohirf.rows.grouping import (
     compress,
     count_by_label,
@@ -40,7 +40,7 @@ def test_keys_get_numbers_in_sorted_order(n_keys, keys):
 
 @pytest.mark.parametrize("block_rows", [3, 1000])
 def test_noise_is_counted_before_the_labels(block_rows, monkeypatch):
-    monkeypatch.setattr(grouping, "BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", block_rows)
     counts = count_with_noise(np.array([1, -1, 0, 1, -1, 3, 1], dtype=np.int32), 5)
     assert counts.tolist() == [2, 1, 3, 0, 1, 0]
     assert counts.dtype == np.int64
@@ -95,7 +95,7 @@ def test_rows_are_counted_and_sorted_by_label(labels):
 
 
 def test_counts_do_not_depend_on_blocks(monkeypatch):
-    monkeypatch.setattr(grouping, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2)
     assert count_by_label(np.array([1, 0, 1, 1, 0, 1]), 3).tolist() == [2, 4, 0]
 
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cohirf.rows import grouping, scatter
+from cohirf.rows import grouping
+from cohirf.rows.containers import scatter
 from cohirf.rows.grouping import (
     best_by_label,
     compress,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from array_api_compat import numpy as array_api
 
-from cohirf.rows import scatter
+from cohirf.rows.containers import scatter
 
 LABELS = np.array([2, 0, 2, 2, 0], dtype=np.int32)
 

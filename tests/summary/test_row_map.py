@@ -47,7 +47,7 @@ def test_results_of_rows_take_little_memory_beside_themselves():
         RowMap((part,)), group, group, group, group.astype(np.uint8), stability, np.array([n_rows])
     )
     tracemalloc.start()
-    found = results._look_up_here()
+    found = results._look_up_rows()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < sum(vector.nbytes for vector in found) + 10e6

@@ -11,19 +11,18 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import Parameter, signature
-from itertools import pairwise
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.consensus import NOISE
 from cohirf.error_contexts import warning_once_a_fit
-from cohirf.rows.arrays import is_here, is_on_device, namespace, put_beside, to_host
+from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows, to_host
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 
 # Parameters that may not exceed the number of rows. They are lowered only if a call fails: DBSCAN
@@ -239,7 +238,7 @@ class BaseMethod:
 
         Some methods would split identical rows to find as many clusters as they are told.
         """
-        if self.told is None or not is_here(view):
+        if self.told is None:
             return None
         n_told = self.sizes[self.told]
         distinct = find_few_distinct(view, settings.get(self.told, n_told))
@@ -342,9 +341,7 @@ def _find_parameters(function: Any) -> Mapping[str, Parameter]:
 
 def _count_complete_rows(view: Any) -> int:
     """Return the number of rows without missing values."""
-    if not is_here(view) or sparse.issparse(view) or view.dtype.kind != "f":
-        return int(view.shape[0])
-    return int((~np.isnan(view).any(axis=1)).sum())
+    return int(container_of(view).find_complete(view).sum())
 
 
 def find_distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
@@ -360,16 +357,7 @@ def find_distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
     >>> find_distinct_rows(np.array([[2.0, 1.0], [0.0, 5.0], [2.0, 0.0], [2.0, 1.0]]))
     (array([1, 2, 0]), array([2, 0, 1, 2]))
     """
-    if not sparse.issparse(X):
-        _, first, number = np.unique(X, axis=0, return_index=True, return_inverse=True)
-        return first, number.ravel()
-    X = X.copy()
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    parts = [slice(start, end) for start, end in pairwise(X.indptr.tolist())]
-    keys = [(X.indices[part].tobytes(), X.data[part].tobytes()) for part in parts]
-    number_of = {key: number for number, key in enumerate(sorted(set(keys)))}
-    return find_distinct_rows(np.array([[number_of[key]] for key in keys]))
+    return container_of(X).find_distinct(X)
 
 
 def find_few_distinct(X: Any, most: int) -> IntArray | None:
@@ -386,7 +374,8 @@ def find_few_distinct(X: Any, most: int) -> IntArray | None:
     True
     """
     # nearly always, these are enough to say no
-    some = X[:: max(1, X.shape[0] // (PROBED_PER_CLUSTER * (most + 1)))]
+    step = max(1, X.shape[0] // (PROBED_PER_CLUSTER * (most + 1)))
+    some = take_rows(X, slice(None, None, step))
     if len(find_distinct_rows(some)[0]) > most:
         return None
     first, number = find_distinct_rows(X)
@@ -420,11 +409,7 @@ def _check_labels(labels: Any, view: Any, method: BaseMethod) -> Any:
     Raise if they are not labels.
     """
     n_rows = view.shape[0]
-    if is_here(view) or not is_on_device(labels):
-        labels = np.asarray(to_host(labels))
-    else:
-        labels = labels
-    labels = put_beside(labels, view)
+    labels = container_of(view).bring(labels, view)
     if tuple(labels.shape) != (n_rows,):
         raise ValueError(
             f"The base method {method.name} returned labels of shape {tuple(labels.shape)} for "

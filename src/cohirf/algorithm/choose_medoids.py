@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import cosine_similarity
 
 from cohirf.rows.arrays import as_array, fetch_rows, look_up, to_host
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
 from cohirf.rows.members import (
     Members,
@@ -52,9 +53,9 @@ def fill_missing(X: Any, column_means: NDArray[np.floating[Any]] | None) -> Any:
     """Return ``X`` with missing cells replaced by the means of their columns, as distances need
     it.
     """
-    if X is None or column_means is None or not np.isnan(X).any():
+    if X is None or column_means is None:
         return X
-    return np.where(np.isnan(X), column_means, X)
+    return container_of(X).fill(X, column_means)
 
 
 def cluster_means(X: Any, labels: Any, n_clusters: int, mass: Any) -> Any:

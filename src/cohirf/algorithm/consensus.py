@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.rows.arrays import fetch_rows, is_here, look_up, namespace, to_host
+from cohirf.rows.arrays import look_up, namespace, to_host
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import (
     IntArray,
     compress,
     count_by_label,
     device_dtype,
-    first_rows,
     first_rows_beside,
     index_dtype,
     number_apart,
@@ -75,18 +75,14 @@ class Codes:
     @cached_property
     def counts(self) -> Any:
         """Number of rows with each code, as floats where the codes are."""
-        return (sum_by_label if is_here(self.distinct) else sum_beside)(
-            self.of_row, None, self.n_codes
-        )
+        return self._beside_codes(sum_beside(self.of_row, None, self.n_codes))
 
     @cached_property
     def mass(self) -> Any:
         """Total mass of the rows with each code, where the codes are."""
         if self.row_mass is None:
             return self.counts
-        return (sum_by_label if is_here(self.distinct) else sum_beside)(
-            self.of_row, self.row_mass, self.n_codes
-        )
+        return self._beside_codes(sum_beside(self.of_row, self.row_mass, self.n_codes))
 
     @cached_property
     def are_equal(self) -> bool:
@@ -94,17 +90,16 @@ class Codes:
 
         Not looked at on a device.
         """
-        if not is_here(self.of_row) or not is_here(self.distinct):
-            return False
-        return bool((self.distinct[:, 0] == self.distinct.T).all())
+        return container_of(self.of_row).are_equal_columns(self.distinct)
 
     def of_first_rows(self, vector: Any) -> Any:
         """Return the entry of a vector by row at the first row of each code, where the codes
         are.
         """
-        if is_here(self.distinct):
-            return fetch_rows(vector, first_rows(self.of_row, self.n_codes))
-        return look_up(vector, first_rows_beside(self.of_row, self.n_codes))
+        return self._beside_codes(look_up(vector, first_rows_beside(self.of_row, self.n_codes)))
+
+    def _beside_codes(self, values: Any) -> Any:
+        return container_of(self.distinct).bring(values, self.distinct)
 
     def partition(self, view: int) -> Partition:
         """Return the partition of the codes by their labels in a view.
@@ -135,10 +130,7 @@ class Codes:
         keys, of_row = compress(
             pair_keys(self.of_row, self.n_codes, labels, n_labels), self.n_codes * n_labels
         )
-        if is_here(self.distinct):
-            code = to_host(keys) // n_labels
-        else:
-            code = keys // n_labels
+        code = self._beside_codes(keys) // n_labels
         return Codes(look_up(self.distinct, code), of_row, self.row_mass)
 
 
@@ -266,7 +258,7 @@ def label_rows(
     # those that are alone come last
     grouped, number = compress(xp.where(alone, n_groups, group), n_groups + 1)
     n_alone = int(xp.sum(xp.where(alone, codes.counts, 0.0)))
-    if not n_alone and is_here(number) and np.array_equal(number, np.arange(codes.n_codes)):
+    if not n_alone and container_of(number).is_range(number):
         return Consensus(codes.of_row, codes.n_codes, views)
     labels = look_up(xp.astype(number, device_dtype(number, codes.of_row.shape[0])), codes.of_row)
     if not n_alone:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf.algorithm.base_method import BaseMethod
@@ -26,7 +25,8 @@ from cohirf.algorithm.consensus import (
 )
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.error_contexts import warning_once_a_fit
-from cohirf.rows.arrays import is_here, namespace, put_beside
+from cohirf.rows.arrays import put_beside
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import ArrayRows, Engine
 
@@ -239,14 +239,7 @@ def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None) -
     """
     if len(features) == X.shape[1]:
         return X
-    if not is_here(X):
-        return namespace(X).take(X, put_beside(features, X), axis=1)
-    if sparse.issparse(X):
-        return X[:, features]
-    if out is None:
-        out = np.empty((X.shape[0], len(features)), dtype=X.dtype)
-    # with mode="clip", numpy needs no buffer to leave `out` unchanged if an index is out of range
-    return np.take(X, features, axis=1, out=out, mode="clip")
+    return container_of(X).take_columns(X, features, out)
 
 
 def tally_features(

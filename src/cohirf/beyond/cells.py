@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
 from cohirf.rows.arrays import as_array
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, index_dtype
 
 MAX_AXES = 10  # of more features, the principal axes with most variance are split
@@ -51,9 +51,9 @@ class Axes:
         if sample.shape[1] <= MAX_AXES:
             return cls(mean, None)
         some = sample[:: -(-sample.shape[0] // AXES_ROWS)]
-        if sparse.issparse(some) and sample.shape[1] <= DENSE_FEATURES:
-            some = some.toarray()
-        some = some.astype(np.float64) if sparse.issparse(some) else some - mean
+        if sample.shape[1] <= DENSE_FEATURES:
+            some = as_array(some)
+        some = container_of(some).shift(some, mean)
         _, _, directions = randomized_svd(some, min(MAX_AXES, some.shape[0]), random_state=0)
         return cls(mean, np.ascontiguousarray(directions.T))
 

@@ -25,7 +25,6 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics.pairwise import euclidean_distances
@@ -35,6 +34,7 @@ from cohirf.beyond.connected import TreeCutter
 from cohirf.beyond.merge_tree import as_linkage, as_merges, last_clusters, link_groups, move_groups
 from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.beyond.policy import GRAPH, MERGE, NUMBER
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.silhouette import mean_silhouettes
 
@@ -81,9 +81,7 @@ def centre(points: Any) -> Any:
 
     Sparse points are near it.
     """
-    if sparse.issparse(points) or len(points) == 0:
-        return points
-    return points - points.mean(axis=0, dtype=np.float64)
+    return container_of(points).centre(points)
 
 
 def explain_vanishing(points: Any) -> str | None:
@@ -312,7 +310,7 @@ def without_two_values(points: Any) -> Any:
     >>> without_two_values(np.array([[0.5, 1.0, 3.0], [0.2, 0.0, 4.0], [0.1, 1.0, 9.0]])).tolist()
     [[0.5, 3.0], [0.2, 4.0], [0.1, 9.0]]
     """
-    if sparse.issparse(points) or points.shape[0] < 3:
+    if not container_of(points).is_dense or points.shape[0] < 3:
         return points
     low = points.min(axis=0)
     has_two = ((points == low) | (points == points.max(axis=0))).all(axis=0)

@@ -19,13 +19,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cohirf.algorithm.batches import Batches, Run
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, draw_keys, generator_at
 from cohirf.beyond.cells import AssignedRows, Cells, NoRoomError
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, take_places
 from cohirf.rows.storage import ArrayRows, Engine, Rows, SerialEngine, SomeRows, Storage
 
@@ -175,7 +175,7 @@ def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
     values, n_rows, batches = active.values, active.values.n_rows, active.batches
     assert isinstance(batches, LocalBatches)
     first = values.take(np.arange(min(1, n_rows)))
-    if sparse.issparse(first):
+    if not container_of(first).is_dense:
         return active
     place = storage.vector(n_rows, index_dtype(n_rows))
     for block in row_blocks(active.n_rows, ASSIGNED_ROWS):

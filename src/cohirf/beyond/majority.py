@@ -29,7 +29,6 @@ from cohirf.error_contexts import warning_once_a_fit
 from cohirf.rows.arrays import (
     fetch_rows,
     in_blocks,
-    is_here,
     join_rows,
     look_up,
     namespace,
@@ -37,6 +36,7 @@ from cohirf.rows.arrays import (
     take_rows,
     to_host,
 )
+from cohirf.rows.containers import container_of
 from cohirf.rows.distances import find_nearest
 from cohirf.rows.grouping import (
     FloatArray,
@@ -49,7 +49,6 @@ from cohirf.rows.grouping import (
 
 MAX_LINKED_CODES = 1024  # largest number of codes to link: their agreement matrix takes 8 MiB
 AGREEMENT_CELLS = 2**18
-DEVICE_AGREEMENT_CELLS = 2**26  # of a block of codes on a device
 AGREEMENT_ROUNDING = 1e-9
 # Above the first number of groups, so many of the largest stay, and the others are divided into so
 # many cells.
@@ -181,10 +180,7 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
         first = xp.argmax(xp.astype(is_best, xp.int8), axis=1)
         joined[block] = xp.where(most >= needed, look_up(names, first), joined[block])
 
-    if is_here(codes.distinct):
-        n_cells = AGREEMENT_CELLS
-    else:
-        n_cells = DEVICE_AGREEMENT_CELLS
+    n_cells = container_of(codes.distinct).cells_at_once(AGREEMENT_CELLS)
     in_blocks(join, codes.n_codes, n_cells // len(names) + 1)
     return joined
 
@@ -229,26 +225,14 @@ class GroupLabels:
             )
             n_rows += len(distinct)
         stacked = sparse.vstack(shares, format="csr")
-        return cls(
-            rows,
-            stacked if is_here(codes.distinct) else put_beside(stacked.toarray(), codes.of_row),
-        )
+        return cls(rows, put_beside(stacked, codes.distinct))
 
     def agreement(self, block: slice) -> Any:
         """Return, for each code of a block and each group, the mean number of views in which they
         agree.
         """
         rows = [of_view[block] for of_view in self.rows]
-        if not sparse.issparse(self.shares):
-            return sum(
-                namespace(self.shares).take(self.shares, of_view, axis=0) for of_view in rows
-            )
-        cells = np.stack(rows, axis=1)
-        starts = np.arange(0, cells.size + 1, len(rows))
-        one_hot = sparse.csr_array(
-            (np.ones(cells.size), cells.ravel(), starts), (len(cells), self.shares.shape[0])
-        )
-        return (one_hot @ self.shares).toarray()
+        return container_of(self.shares).sum_taken(self.shares, rows)
 
 
 def count_agreement(distinct: IntArray) -> FloatArray:

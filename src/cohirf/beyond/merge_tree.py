@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
-from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.parents import Fusions, find_roots
 from cohirf.rows.arrays import as_array, as_rows
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
 
 # from means, masses and the most groups to link to a linkage
@@ -169,7 +168,7 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
     size = _power_of_two(abs(means).max())
     heaviest = _power_of_two(mass.max())
     points = means / size
-    points = points if sparse.issparse(points) else points - points.mean(axis=0)
+    points = container_of(points).centre(points)
     products = points @ points.T
     products = as_array(products)
     weights = (mass / heaviest).tolist()
@@ -338,11 +337,7 @@ def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
 
     Infinite on the diagonal.
     """
-    if sparse.issparse(means):
-        increase = euclidean_distances(means, squared=True)
-        increase = np.minimum(increase, increase.T)  # rounding can make it asymmetric
-    else:
-        increase = cdist(means, means, "sqeuclidean")
+    increase = container_of(means).square_pairs(means)
     increase *= mass[:, None]
     increase *= mass
     increase /= mass[:, None] + mass
@@ -506,11 +501,7 @@ class Groups:
         which one is taken.
         """
         difference = self.means - self.merged(label, n_labels).means[label]
-        if sparse.issparse(difference):
-            squares = difference.multiply(difference)
-        else:
-            squares = difference**2
-        distance = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        distance = np.sqrt(container_of(difference).square_lengths(difference))
         farthest = np.zeros(n_labels)
         np.maximum.at(farthest, label, distance)
         scores = -np.divide(

@@ -32,6 +32,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.base_method import find_distinct_rows
 from cohirf.beyond.policy import GRAPH
+from cohirf.rows.arrays import stored_cells
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray
 
 MOST_AT_ONCE = 200_000  # neighbours of rows, of all divisions that are looked at together
@@ -179,7 +181,7 @@ class NeighbourGraph:
         These are the parts with the nearest means, so that the time does not grow with the product
         of parts and points.
         """
-        if n_parts <= GRAPH.near_parts or sparse.issparse(self.points):
+        if n_parts <= GRAPH.near_parts or not container_of(self.points).is_dense:
             return None
         sizes = np.bincount(part)
         columns = [np.bincount(part, weights=column) / sizes for column in self.points.T]
@@ -328,11 +330,10 @@ def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
 
     If the squares of all differences vanish, rows cannot be told apart.
     """
-    centred = rows
-    if not sparse.issparse(rows):
-        centred = rows - rows.mean(axis=0, dtype=np.float64)
-        if float(abs(centred).max(initial=0)) ** 2 < np.finfo(np.float64).tiny:
-            return centred[:1], np.zeros(len(rows), dtype=np.int64)
+    centred = container_of(rows).centre(rows)
+    largest = float(np.abs(stored_cells(centred)).max(initial=0))
+    if largest**2 < np.finfo(np.float64).tiny:
+        return centred[:1], np.zeros(rows.shape[0], dtype=np.int64)
     first, place = find_distinct_rows(rows)
     order = np.argsort(first)
     number = np.empty(len(order), dtype=np.int64)
@@ -343,7 +344,7 @@ def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
 def _find_shortest(inside: Any, outside: Any) -> tuple[int, int, float]:
     """Return which point of either set is nearest to the other set, and their distance."""
     n_values = inside.shape[0] * outside.shape[0] * inside.shape[1]
-    if sparse.issparse(inside) or n_values > MANY_VALUES:
+    if not container_of(inside).is_dense or n_values > MANY_VALUES:
         nearest, distance = pairwise_distances_argmin_min(inside, outside)
         best = int(distance.argmin())
         return best, int(nearest[best]), float(distance[best])

@@ -15,6 +15,8 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.parallel import Parallel, delayed
 
+from cohirf.rows.arrays import as_rows
+
 FloatMatrix = NDArray[np.float32]
 
 # Rows per block: with a few thousand columns, a block fits into the processor's cache. Not a power
@@ -147,10 +149,7 @@ def distances_of_pairs(view: Any) -> FloatMatrix:
     distances = np.empty((n_rows, n_rows), dtype=np.float32)
     norms = row_norms(view, squared=True)
     # transposed once, not for each block
-    if sparse.issparse(view):
-        columns = view.T.tocsr()
-    else:
-        columns = view.T
+    columns = as_rows(view.T)
     # squared distances below this share of the norms are rounding errors
     rounding = 16 * np.finfo(np.float64).eps
     for block in blocks_of_rows(n_rows):

@@ -52,7 +52,8 @@ from cohirf.rows.storage import (
     take_in_order,
 )
 from cohirf.scratch import ScratchStorage
-from cohirf.summary.rows import Part, fetch, put
+from cohirf.summary.rows import Part
+from cohirf.summary.vectors import place_of
 
 NUMBERED_ROWS = 2**22  # number of rows of one task
 MAPPED_ROWS = 2**18  # the same for rows whose values are read
@@ -246,9 +247,10 @@ class FirstLevel:
         assert self.rows is not None
         n_leaves = len(rows)
         found = self.rows.map_rows(label, None, index_dtype(n_leaves))
-        part = Part(put(found, rows, np.arange(n_leaves)), self.part.stability, np.arange(n_leaves))
+        leaf_of = place_of(found).put(found, rows, np.arange(n_leaves))
+        part = Part(leaf_of, self.part.stability, np.arange(n_leaves))
         leaves = make_leaves(self.rows.count(part.leaf_of, n_leaves, weights), self.leaves)
-        leaves = replace(leaves, stability=fetch(part.stability, rows))
+        leaves = replace(leaves, stability=place_of(part.stability).fetch(part.stability, rows))
         return replace(self, leaves=leaves, part=part, links=(), local=None, known=None)
 
     def join(self, rows: IntArray, leaves: Any) -> None:

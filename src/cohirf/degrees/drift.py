@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data import Data
 from cohirf.degrees.degrees import Degrees
+from cohirf.rows.arrays import as_array
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
 from cohirf.summary.numbers import Step, call_cluster, positions_of
 from cohirf.summary.state import FittedState
@@ -243,7 +243,7 @@ def find_periods(state: FittedState, n_new: int) -> list[Period]:
     rows = state.rows
     counts: FloatArray = np.append(degrees.masses, degrees.n_noise)
     everything = Period(0, rows.n_rows, counts)
-    if summary is None or not rows.row_map.is_here:
+    if summary is None or rows.row_map.elsewhere:
         return [everything]
     starts = _starts_of_periods(_rows_of_steps(state.history, summary.update_rows), n_new)
     if len(starts) == 1:
@@ -462,8 +462,4 @@ def _count_below(values: FloatArray, edges: FloatArray) -> IntArray:
 
 
 def _column(X: Any, number: int) -> FloatArray:
-    if sparse.issparse(X):
-        column = X[:, [number]].toarray()[:, 0]
-    else:
-        column = X[:, number]
-    return np.asarray(column, dtype=np.float64)
+    return np.asarray(as_array(X[:, [number]])[:, 0], dtype=np.float64)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.choose_medoids import fill_missing
@@ -16,7 +15,8 @@ from cohirf.degrees.drift import Drift, find_drift
 from cohirf.engines.dask import is_dask
 from cohirf.fitting.settings import Settings
 from cohirf.optional import is_installed
-from cohirf.rows.arrays import is_on_device, to_host
+from cohirf.rows.arrays import from_device
+from cohirf.rows.containers import container_of
 from cohirf.spanning.settings import settings_of
 from cohirf.summary.fitted import FittedModel
 from cohirf.summary.state import FittedState
@@ -227,7 +227,7 @@ def density_of(settings: Settings, state: FittedState) -> Any:
     if (
         state.n_kept < state.n_rows
         or landmarks.metric != "euclidean"
-        or sparse.issparse(landmarks.points)
+        or not container_of(landmarks.points).is_dense
     ):
         return None
     return state.degrees.density(spanning)
@@ -238,7 +238,7 @@ def _map_rows(model: Any, X: Any, function: Any, n_columns: int | None) -> Any:
 
     Rows on a device are copied to this process.
     """
-    X = to_host(X) if is_on_device(X) else X
+    X = from_device(X)
     state: FittedState = model._state
     apply = partial(
         _apply_prepared, function=function, means=state.column_means, move=state.landmarks.move

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
 from cohirf.landmarks import N_NEIGHBORS, NearestLabel, choose_evenly, divide_points, split
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 
 MANY_LANDMARKS = 2000  # landmarks; rows are compared with more only around them
@@ -72,7 +72,7 @@ class OutlierScores:
         if (
             len(self.chosen) <= MANY_LANDMARKS
             or points.shape[1] <= FEW_FEATURES
-            or sparse.issparse(points)
+            or not container_of(points).is_dense
         ):
             return None
         return Around.of(points[self.chosen], self.among_others[1])

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from cohirf import progress
 from cohirf.algorithm.choose_medoids import fill_missing
@@ -32,6 +31,7 @@ from cohirf.planning import (
     plan_for_device,
     read_memory_limit,
 )
+from cohirf.rows.containers import container_of
 from cohirf.rows.metric_spaces import find_space
 from cohirf.store.checkpoint import open_checkpoint
 
@@ -148,7 +148,7 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     if not lists_neighbours(method.prototype):
         return
     sample = _draw_sample(data, contraction.views.entropy, SAMPLED)
-    if sparse.issparse(sample):
+    if not container_of(sample).is_dense:
         return
     batch_rows = min(n_rows, contraction.batch_size or n_rows)
     seen = n_rows if settings.are_local(method.prototype) else batch_rows

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cohirf.algorithm.base_method import find_few_distinct
 from cohirf.algorithm.levels import FitState
@@ -31,6 +30,7 @@ from cohirf.fitting.families import LINKED_PER_CLUSTER
 from cohirf.fitting.merging import SampleOfFit
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells, NestedCells
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.later import Later
 
@@ -170,15 +170,7 @@ def count_distinct(means: Any, most: int) -> int:
     """
     if means.shape[0] == 0:
         return most
-    if sparse.issparse(means):
-        scaled = means.copy()
-        if scaled.nnz:
-            scaled.data = np.round(scaled.data / abs(scaled).max(), MEAN_DIGITS)
-        else:
-            scaled.data = scaled.data
-    else:
-        largest = np.abs(means).max(axis=0)
-        scaled = np.round(means / np.where(largest > 0, largest, 1), MEAN_DIGITS)
+    scaled = container_of(means).round(means, MEAN_DIGITS)
     distinct = find_few_distinct(scaled, most - 1)
     return most if distinct is None else int(distinct.max()) + 1
 

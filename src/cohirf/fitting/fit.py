@@ -48,8 +48,8 @@ from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import Engine, Population, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.store.checkpoint import ResumableEngine
-from cohirf.summary.rows import storage_like
 from cohirf.summary.state import FittedState
+from cohirf.summary.vectors import storage_like
 from cohirf.wording import count_of
 
 

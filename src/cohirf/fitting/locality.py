@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.base_method import BaseMethod
@@ -28,6 +27,7 @@ from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import format_bytes, resident_bytes
 from cohirf.planning.plan import Room
 from cohirf.rows.arrays import is_here
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
@@ -97,7 +97,7 @@ class LocalRows:
         """
         if self.data.n_features <= SPARSE_FEATURES:
             return True
-        return not sparse.issparse(self.data.take(np.arange(1)))
+        return container_of(self.data.take(np.arange(1))).is_dense
 
 
 @dataclass(frozen=True)

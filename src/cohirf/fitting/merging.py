@@ -24,7 +24,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.neighbors import NearestNeighbors
@@ -55,10 +54,11 @@ from cohirf.beyond.policy import MERGE
 from cohirf.choice import Choice, choose_number, count_crumbs
 from cohirf.data import Data
 from cohirf.data.first_level import Counts, DataWeights, FirstLevel
-from cohirf.fitting.quick_k_means import ITERATIONS, move_centres
+from cohirf.fitting.quick_k_means import ITERATIONS
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells, NestedCells
-from cohirf.rows.arrays import as_array, is_here, join_rows, narrow_indices, put_on_device, to_host
+from cohirf.rows.arrays import as_array, join_rows, narrow_indices, put_on_device, to_host
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
 
@@ -154,11 +154,9 @@ def divide_by_means(
         k_means = KMeans(
             n_cells, n_init=1, max_iter=ITERATIONS, random_state=int(rng.integers(2**31))
         )
-        if sparse.issparse(groups.means):
-            means = narrow_indices(groups.means)
-        else:
-            means = groups.means
-        centres = _like(k_means.fit(means, sample_weight=groups.mass).cluster_centers_, means)
+        means = narrow_indices(groups.means)
+        found = k_means.fit(means, sample_weight=groups.mass).cluster_centers_
+        centres = container_of(means).like(means, found)
     n_centres = centres.shape[0]
     nearest = Cells(centres, np.arange(n_centres)).label(candidates.values)
     medoids = _nearest_candidates(candidates.values, centres, nearest)
@@ -197,12 +195,8 @@ def divide_by_centres(
         .means
     )
     begin = as_array(begin)
-    if is_here(there):
-        k_means = KMeans(n_clusters, init=begin, n_init=1, max_iter=PASSES)
-        k_means.fit(narrow_indices(values), sample_weight=mass)
-        moved = _like(k_means.cluster_centers_, values)
-    else:
-        moved = to_host(move_centres(there, put_on_device(mass, device), begin, PASSES))
+    moved = container_of(there).move_centres(there, put_on_device(mass, device), begin, PASSES)
+    moved = container_of(values).like(values, moved)
     if moved.shape[0] < n_clusters:
         return None
     centres = Cells(moved, np.arange(n_clusters))
@@ -227,11 +221,6 @@ def divide_by_centres(
         groups.mass,
         link_stages(groups, [owner]),
     )
-
-
-def _like(centres: FloatArray, values: Any) -> Any:
-    """Return centres as an array, or as a CSR matrix if the values are in one."""
-    return type(values)(centres) if sparse.issparse(values) else centres
 
 
 def divide_by_points(
@@ -295,11 +284,7 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
     distances = np.empty(len(nearest))
     for block in row_blocks(len(nearest), COMPARED_ROWS):
         difference = values[block] - centres[nearest[block]]
-        if sparse.issparse(difference):
-            squares = difference.multiply(difference)
-        else:
-            squares = difference**2
-        distances[block] = np.asarray(squares.sum(axis=1)).ravel()
+        distances[block] = container_of(difference).square_lengths(difference)
     order = np.lexsort((distances, nearest))
     return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])
 

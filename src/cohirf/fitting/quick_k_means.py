@@ -19,10 +19,9 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows, to_host
+from cohirf.rows.containers import container_of
 from cohirf.rows.distances import find_nearest
-from cohirf.rows.grouping import compress
 
 SAMPLED_PER_CLUSTER = 100
 SEEDS_PER_CLUSTER = 10
@@ -53,9 +52,8 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
         )
         seeds = self._seed(some, weights, rng)
         if not is_here(X):
-            self.labels_ = find_nearest(
-                X, move_centres(some, weights, seeds, ITERATIONS), exact=False
-            )
+            centres = container_of(some).move_centres(some, weights, seeds, ITERATIONS)
+            self.labels_ = find_nearest(X, centres, exact=False)
             return self
         method = KMeans(
             self.n_clusters, init=seeds, n_init=1, max_iter=ITERATIONS, random_state=rng
@@ -129,23 +127,12 @@ def _draw_by_chance(chances: Any, uniforms: Any) -> Any:
     largest = xp.max(chances)
     relative = chances / xp.where(largest > 0, largest, xp.ones_like(largest))
     parts = xp.astype(xp.astype(relative, xp.float64) * unit, xp.int64)
-    ends = np.cumsum(parts) if is_here(parts) else xp.cumulative_sum(parts)
+    ends = container_of(parts).cumulative_sum(parts)
     shares = put_beside(uniforms, chances)
     places = xp.searchsorted(
         ends, xp.astype(xp.astype(ends[-1:], xp.float64) * shares, xp.int64), side="right"
     )
     return xp.minimum(places, xp.full_like(places, n_rows - 1))
-
-
-def move_centres(X: Any, sample_weight: Any, centres: Any, n_passes: int) -> Any:
-    """Return the centres after passes of K-Means on a device.
-
-    Those of empty clusters are left out.
-    """
-    for _ in range(n_passes):
-        occupied, label = compress(find_nearest(X, centres, exact=False), centres.shape[0])
-        centres = cluster_means(X, label, int(occupied.shape[0]), sample_weight)
-    return centres
 
 
 def _take_rows(X: Any, rows: Any) -> Any:

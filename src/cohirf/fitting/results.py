@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
@@ -24,6 +23,7 @@ from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import MAX_LANDMARKS, Cells, Landmarks, NestedCells, sample_landmarks
 from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import (
     IntArray,
     all_others,
@@ -442,10 +442,7 @@ def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
             continue
         own = labels[clustered]
         difference = rows.take(clustered) - means[own]
-        if sparse.issparse(difference):
-            distances = np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
-        else:
-            distances = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
+        distances = container_of(difference).row_dots(difference, difference)
         closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
         np.minimum.at(nearest, own[closer], distances[closer])
         # of several, the first row is written last

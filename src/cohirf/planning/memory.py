@@ -14,8 +14,7 @@ from typing import Any
 
 import psutil
 
-from cohirf.optional import import_optional
-from cohirf.rows.arrays import is_cupy, is_torch, torch_with
+from cohirf.rows.arrays import free_on_device
 from cohirf.wording import setting
 
 STATUS = Path("/proc/self/status")
@@ -174,15 +173,5 @@ def _headrooms(mount: Path, path: str, limit_file: str, usage_file: str) -> list
 
 def free_bytes(device: Any) -> int:
     """Return the free memory of a device; of this machine, if the device is the processor."""
-    if is_cupy(device):
-        with device.device:
-            return int(
-                import_optional("cupy", "torch", "An array of CuPy").cuda.runtime.memGetInfo()[0]
-            )
-    if isinstance(device, str):
-        name = device
-    else:
-        name = str(getattr(device, "device", "cpu"))
-    if (is_torch(device) or isinstance(device, str)) and name.startswith("cuda"):
-        return int(torch_with(name).cuda.mem_get_info(name)[0])
-    return available_bytes()
+    free = free_on_device(device)
+    return available_bytes() if free is None else free

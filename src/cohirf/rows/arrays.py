@@ -21,9 +21,10 @@ from scipy import sparse
 
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
+from cohirf.rows.blocks import IntArray as IntArray
+from cohirf.rows.containers.container import container_of
 
 Floats = NDArray[np.floating[Any]]
-IntArray = NDArray[np.integer[Any]]
 
 PINNED_BYTES = 2**22  # of pinned memory, for copies from a CUDA device
 
@@ -86,6 +87,11 @@ def to_host(array: Any) -> Any:
     if not hasattr(array, "to_device"):  # a list, or a column of a table
         return np.asarray(array)
     return np.asarray(array.to_device(namespace(array).__array_namespace_info__().default_device()))
+
+
+def from_device(X: Any) -> Any:
+    """Return data on a device as an array of NumPy, and any other data as it is."""
+    return to_host(X) if is_on_device(X) else X
 
 
 def _copy_in_pieces(tensor: Any) -> Any:
@@ -154,6 +160,7 @@ def put_beside(values: Any, rows: Any) -> Any:
     """
     if values is None or is_here(rows) or not is_here(values):
         return values
+    values = as_array(values)
     if is_torch(rows) or is_cupy(rows):
         return same_kind(values, rows)
     return namespace(rows).asarray(values, device=rows.device)
@@ -194,13 +201,7 @@ def take_rows(X: Any, rows: Any) -> Any:
 
     ``rows`` is a slice, or an array of NumPy or beside ``X``.
     """
-    if is_here(X):
-        return narrow_indices(X[rows])
-    if isinstance(rows, slice):
-        return X[rows, ...]
-    return namespace(X).take(
-        X, put_beside(rows.astype(np.int64) if is_here(rows) else rows, X), axis=0
-    )
+    return container_of(X).take(X, rows)
 
 
 def fetch_rows(X: Any, rows: IntArray | slice) -> Any:
@@ -212,15 +213,12 @@ def look_up(table: NDArray[Any], index: Any) -> Any:
     """Return the entry of ``table``, an array of NumPy, at each ``index``, where the indices
     are.
     """
-    if is_here(index):
-        # indices are in range; no check is three times as fast
-        return table.take(index, axis=0, mode="clip")
-    return namespace(index).take(put_beside(table, index), index, axis=0)
+    return container_of(index).look_up(table, index)
 
 
 def as_array(X: Any) -> Any:
     """Return a CSR matrix as an array of NumPy, and an array as it is."""
-    return X.toarray() if sparse.issparse(X) else X
+    return container_of(X).dense(X)
 
 
 def as_rows(X: Any) -> Any:
@@ -230,26 +228,27 @@ def as_rows(X: Any) -> Any:
 
 def stored_cells(X: Any) -> Any:
     """Return the cells that a matrix stores: of an array all, of a CSR matrix as a vector."""
-    return X.data if sparse.issparse(X) else X
+    return container_of(X).stored(X)
 
 
 def narrow_indices(X: Any) -> Any:
     """Return a CSR matrix with 32-bit indices if they suffice, as most base methods require them;
     an array as it is.
     """
-    if not sparse.issparse(X) or X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
-        return X
-    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
-    return type(X)(parts, shape=X.shape)
+    return container_of(X).narrow(X)
 
 
 def join_rows(blocks: list[Any]) -> Any:
     """Concatenate blocks of rows, all of which are in the same place."""
-    if sparse.issparse(blocks[0]):
-        return sparse.vstack(blocks, format="csr")
-    if is_here(blocks[0]):
-        return np.concatenate(blocks)
-    return namespace(blocks[0]).concat(blocks)
+    return container_of(blocks[0]).join(blocks)
+
+
+def alike(*blocks: Any) -> tuple[Any, ...]:
+    """Return blocks of rows in this process in one container: CSR matrices if one of them is."""
+    for block in blocks:
+        if sparse.issparse(block):
+            return tuple(container_of(block).like(block, each) for each in blocks)
+    return blocks
 
 
 OUT_OF_MEMORY = ("OutOfMemoryError",)  # the name of the error in torch and in CuPy
@@ -308,9 +307,29 @@ def naming_full_memory(n_rows: int, device: Any) -> Iterator[None]:
         ) from error
 
 
+def free_on_device(device: Any) -> int | None:
+    """Return the free memory of a device, a name that torch knows or an array that is there, in
+    bytes; None if the device is the processor.
+    """
+    if is_cupy(device):
+        with device.device:
+            return int(sys.modules["cupy"].cuda.runtime.memGetInfo()[0])
+    name = _name_of_device(device)
+    if not name.startswith("cuda"):
+        return None
+    return int(torch_with(name).cuda.mem_get_info(name)[0])
+
+
+def _name_of_device(device: Any) -> str:
+    """Return the name by which torch knows a device, or ""."""
+    if is_torch(device):
+        return str(device.device)
+    return device if isinstance(device, str) else ""
+
+
 def _say_free(device: Any) -> str:
-    name = str(device.device) if is_torch(device) else device
-    if not (isinstance(name, str) and name.startswith("cuda")):
+    name = _name_of_device(device)
+    if not name.startswith("cuda"):
         return ""
     free, total = sys.modules["torch"].cuda.mem_get_info(name)
     return f", of which {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free"

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from cohirf.rows.arrays import as_array
+from cohirf.rows.containers import container_of
 
 TOLERANCE = (
     1e-6  # of angles: a right angle in single precision is larger than a quarter of the circle
@@ -74,16 +73,7 @@ def to_unit_vectors(X: Any, rows: Any) -> Any:
 
     Raise if a row is all zeros and has a number, otherwise it stays.
     """
-    if sparse.issparse(X):
-        units = normalize(X)
-        empty = units.count_nonzero(axis=1) == 0
-    else:
-        X = np.asarray(X, dtype=np.float64)
-        # squares do not overflow
-        X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        lengths = np.linalg.norm(X, axis=1, keepdims=True)
-        empty = lengths[:, 0] == 0
-        units = np.divide(X, lengths, out=X, where=lengths > 0)
+    units, empty = container_of(X).to_unit(X)
     if rows is not None:
         _refuse_rows(
             empty, rows, "all zeros, and have no direction for the cosine metric: leave them out"

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from cohirf.rows.arrays import put_beside, to_host
+from cohirf.rows.arrays import as_array, put_beside, to_host
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import Edges, span_rows
@@ -142,7 +141,7 @@ class DensityModel:
         """Return the label of each new row, an array of the same library as the rows, which may be
         a CSR matrix.
         """
-        return put_beside(self.predict(X.toarray() if sparse.issparse(X) else to_host(X))[0], X)
+        return put_beside(self.predict(to_host(as_array(X)))[0], X)
 
     @cached_property
     def _search(self) -> NearestNeighbors:

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cohirf.algorithm.runs import RunTask
 from cohirf.rows import ranges
+from cohirf.rows.arrays import as_array
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.metric_spaces import MetricSpace
 from cohirf.rows.storage import Rows
@@ -116,4 +116,4 @@ class SpannedRun(FoundInRun):
 def read_points(values: Rows, rows: IntArray, space: MetricSpace) -> NDArray[Any]:
     """Return rows as points of a space, in a dense array."""
     X = space.points(values.take(rows), rows)
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+    return np.asarray(as_array(X))

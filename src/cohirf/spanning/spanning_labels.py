@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cohirf.algorithm.batches import cut_into_runs
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.runs import RunTask
 from cohirf.beyond.cells import MAX_AXES
 from cohirf.beyond.local_batches import LocalBatches, Locality, LocalRun, make_local_batches
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine, RunRows, Storage
@@ -191,5 +191,5 @@ def _find_complete(active: ActiveRows) -> NDArray[np.bool_]:
     complete = np.ones(active.n_rows, dtype=bool)
     for block in row_blocks(active.n_rows):
         X = active.values.take(active.at(np.arange(block.start, block.stop)))
-        complete[block] = True if sparse.issparse(X) else ~np.isnan(X).any(axis=1)
+        complete[block] = container_of(X).find_complete(X)
     return complete

@@ -318,11 +318,11 @@ def _refuse_model(model: CoHiRF) -> None:
         )
     check_is_fitted(model, "n_clusters_")
     row_map = model._state.rows.row_map
-    if not row_map.is_here:
-        on_device = row_map.is_on_device
-        without = " Or write the labels with model.labels_.to_zarr(path), and pickle the model."
+    if row_map.elsewhere:
+        without = ""
+        if hasattr(model.labels_, "to_zarr"):
+            without = " Or write the labels with model.labels_.to_zarr(path), and pickle the model."
         raise TypeError(
-            f"labels_ is {'on a device' if on_device else 'a Dask array'}, and cannot be saved "
-            "with the model: call gather() first, which loads 8 bytes per row into this "
-            f"process.{'' if on_device else without}"
+            f"labels_ is {row_map.elsewhere}, and cannot be saved with the model: call gather() "
+            f"first, which loads 8 bytes per row into this process.{without}"
         )

@@ -214,7 +214,7 @@ class FittedState:
         rows = self.rows.gathered()
         summary = self.summary
         known = summary.value
-        if known is not None and not known.row_map.is_here:
+        if known is not None and known.row_map.elsewhere:
             summary = Later.known(replace(known, row_map=rows.row_map))
         return replace(self, rows=rows, summary=summary)
 

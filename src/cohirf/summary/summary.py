@@ -13,14 +13,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Entropy
 from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.merge_tree import Groups
 from cohirf.rows import ranges
-from cohirf.rows.arrays import narrow_indices, to_host
+from cohirf.rows.arrays import alike, join_rows, narrow_indices, to_host
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.rows import Part, RowMap, RowResults, check_sizes
 
@@ -192,10 +191,7 @@ class RowGroups:
 
 def stack(blocks: Sequence[Any]) -> Any:
     """Concatenate arrays or CSR matrices with the same number of columns."""
-    if any(sparse.issparse(block) for block in blocks):
-        kind = next(type(block) for block in blocks if sparse.issparse(block))
-        return narrow_indices(kind(sparse.vstack(blocks, format="csr")))
-    return np.concatenate(list(blocks))
+    return narrow_indices(join_rows(list(alike(*blocks))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cohirf.fitting.settings import Settings
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.rows import RowMap
 from cohirf.summary.state import FittedState, KnownRows
@@ -29,10 +29,7 @@ def forget(settings: Settings, state: FittedState, rows: Any, updates: Any) -> F
     Without rows to forget, it is the same state.
     """
     before = summary_of(settings, state)
-    if not before.row_map.is_here:
-        raise ValueError(
-            "The rows of this model are on Dask: call gather() first, which loads 8 bytes per row."
-        )
+    before.row_map.require_here("The rows of this model")
     if (rows is None) == (updates is None):
         raise TypeError("forget takes either rows or updates: pass exactly one of them.")
     if rows is None:
@@ -245,11 +242,8 @@ def _choose_medoids(
         own = by_group[start:stop]
         if len(own):
             difference = known.points[own] - groups.means[np.full(len(own), group)]
-            if sparse.issparse(difference):
-                squares = difference.multiply(difference)
-            else:
-                squares = difference**2
-            own = own[[int(np.asarray(squares.sum(axis=1)).argmin())]]
+            squares = container_of(difference).square_lengths(difference)
+            own = own[[int(squares.argmin())]]
             rows[number] = int(known.rows[own[0]])
             values.append(known.points[own])
         else:

@@ -148,11 +148,7 @@ def check_models(models: Sequence[Any], members: Sequence[Member], *, exemplars_
         raise ValueError("models is empty: pass at least one fitted model.")
     first = models[0]
     for number, (model, member) in enumerate(zip(models, members, strict=True)):
-        if not member.summary.row_map.is_here:
-            raise ValueError(
-                f"The rows of model {number} are on Dask: call gather() first, which loads 8 bytes "
-                "per row."
-            )
+        member.summary.row_map.require_here(f"The rows of model {number}")
         if _features_of(model) != _features_of(first):
             raise ValueError(
                 f"Model {number} has other features than the first one: fit all models to the same "

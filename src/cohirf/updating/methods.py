@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf import validation
 from cohirf.data.open_data import choosing_client, open_training_data
 from cohirf.fitting.settings import Settings
-from cohirf.rows.arrays import is_on_device, to_host
+from cohirf.rows.arrays import from_device
 from cohirf.summary.fitted import FittedModel
 from cohirf.summary.state import FittedState
 from cohirf.updating.forget import forget
@@ -191,6 +191,6 @@ def bring_here(model: Any, X: Any) -> Any:
     Return ``X`` in this process, too.
     """
     state: FittedState | None = getattr(model, "_state", None)
-    if state is not None and state.rows.row_map.is_on_device:
+    if state is not None and state.rows.row_map.loads_unasked:
         model.gather()
-    return to_host(X) if is_on_device(X) else X
+    return from_device(X)

@@ -1,0 +1,290 @@
+"""Rows in CSR matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from sklearn.preprocessing import normalize
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from cohirf.rows.blocks import FloatArray, IntArray
+from cohirf.rows.containers.numpy_arrays import NumpyArrays
+from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
+from cohirf.rows.members import Members, Vectors
+
+# If the squared norm of a CSR cluster's mean, over the mean squared distance to it, is larger than
+# this, the cluster is shifted to the origin: the expanded square would lose digits. The shift keeps
+# the rows sparse, because such a tight cluster has its large values in the same columns.
+TIGHT = 1e4
+# rows that are compared as an array, which keeps the digits of values with an offset
+FEW_CANDIDATES = 16
+
+
+class CsrMatrices(NumpyArrays):
+    """CSR matrices; what belongs to their rows is in arrays of NumPy."""
+
+    is_dense: ClassVar[bool] = False
+
+    def holds(self, X: Any) -> bool:
+        """Return whether ``X`` is a sparse matrix: users' data become CSR matrices."""
+        return bool(sparse.issparse(X))
+
+    # ---- rows
+
+    def take(self, X: Any, rows: Any) -> Any:
+        """Return some rows, with indices of 32 bits if they suffice."""
+        return self.narrow(X[rows])
+
+    def take_columns(self, X: Any, columns: IntArray, out: Any = None) -> Any:
+        """Return some columns."""
+        return X[:, columns]
+
+    def append_columns(self, X: Any, columns: list[Any]) -> Any:
+        """Return the rows with more columns."""
+        more = [sparse.csr_array(column[:, None]) for column in columns]
+        return sparse.hstack([X, *more], format="csr")
+
+    def join(self, blocks: list[Any]) -> Any:
+        """Concatenate CSR matrices."""
+        return sparse.vstack(blocks, format="csr")
+
+    # ---- from one container to another
+
+    def like(self, X: Any, values: Any) -> Any:
+        """Return an array or CSR matrix as a CSR matrix of the same class."""
+        return type(X)(values)
+
+    def dense(self, X: Any) -> Any:
+        """Return the rows as an array."""
+        return X.toarray()
+
+    def stored(self, X: Any) -> Any:
+        """Return the cells that are stored, as a vector."""
+        return X.data
+
+    def narrow(self, X: Any) -> Any:
+        """Return the rows with indices of 32 bits if they suffice, as most base methods require."""
+        if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
+            return X
+        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+        return type(X)(parts, shape=X.shape)
+
+    # ---- missing cells, which CSR matrices do not have
+
+    def find_complete(self, X: Any) -> Any:
+        """Return that all rows are complete."""
+        return np.ones(X.shape[0], dtype=bool)
+
+    def fill(self, X: Any, column_means: Any) -> Any:
+        """Return the rows as they are."""
+        return X
+
+    def locate(self, X: Any, is_wrong: Any) -> tuple[IntArray, IntArray]:
+        """Return row and column of each stored cell for which a function is true."""
+        cells = X.tocoo()
+        wrong = is_wrong(cells.data)
+        return cells.row[wrong], cells.col[wrong]
+
+    # ---- values
+
+    def shift(self, X: Any, origin: Any) -> Any:
+        """Return the rows where they are, in float64: shifted, they would not be sparse."""
+        return X.astype(np.float64)
+
+    def centre(self, X: Any) -> Any:
+        """Return the rows as they are."""
+        return X
+
+    def to_unit(self, X: Any) -> tuple[Any, Any]:
+        """Return the rows with length 1, and which of them are all zeros, and stay."""
+        units = normalize(X)
+        return units, units.count_nonzero(axis=1) == 0
+
+    def round(self, X: Any, n_digits: int) -> Any:
+        """Return the cells in units of the largest one, rounded."""
+        scaled = X.copy()
+        if scaled.nnz:
+            scaled.data = np.round(scaled.data / abs(scaled).max(), n_digits)
+        return scaled
+
+    def column_moments(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and the variance of each column."""
+        means, variances = mean_variance_axis(X, axis=0)
+        return means.astype(np.float64), variances.astype(np.float64)
+
+    def subtract(self, X: Any, columns: IntArray, means: FloatArray) -> Any:
+        """Return the rows with the means subtracted from some columns, which become the last."""
+        others = np.delete(np.arange(X.shape[1]), columns)
+        shifted = X[:, columns].toarray() - means[columns]
+        return sparse.hstack([X[:, others], shifted], format="csr")
+
+    def square_lengths(self, X: Any) -> Any:
+        """Return the squared length of each row."""
+        return sparse_dots(X, X)
+
+    def row_dots(self, left: Any, right: Any) -> Any:
+        """Return the inner product of each row of ``left`` with that of ``right``."""
+        return sparse_dots(left, right)
+
+    def find_distinct(self, X: Any) -> tuple[IntArray, IntArray]:
+        """Return the first of each of the distinct rows, and the number of each row's.
+
+        They are sorted by where their cells are, and then by these.
+        """
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        parts = [slice(start, end) for start, end in pairwise(X.indptr.tolist())]
+        keys = [(X.indices[part].tobytes(), X.data[part].tobytes()) for part in parts]
+        number_of = {key: number for number, key in enumerate(sorted(set(keys)))}
+        return super().find_distinct(np.array([[number_of[key]] for key in keys]))
+
+    def sum_taken(self, table: Any, indices: list[Any]) -> Any:
+        """Return the sum of the rows of a table at several indices, as an array."""
+        cells = np.stack(indices, axis=1)
+        starts = np.arange(0, cells.size + 1, len(indices))
+        one_hot = sparse.csr_array(
+            (np.ones(cells.size), cells.ravel(), starts), (len(cells), table.shape[0])
+        )
+        return (one_hot @ table).toarray()
+
+    # ---- distances
+
+    def square_pairs(self, X: Any) -> FloatArray:
+        """Return the squared distances of all pairs of rows."""
+        squares = euclidean_distances(X, squared=True)
+        # rounding can make them asymmetric
+        return np.asarray(np.minimum(squares, squares.T))
+
+    def square_few(self, points: Any) -> FloatArray:
+        """Return the squared distances between a few rows."""
+        if points.shape[0] <= FEW_CANDIDATES:
+            return super().square_few(_without_empty_columns(points))
+        return np.asarray(euclidean_distances(points, squared=True))
+
+    def manhattan_few(self, points: Any) -> FloatArray:
+        """Return the Manhattan distances between a few rows."""
+        if points.shape[0] <= FEW_CANDIDATES:
+            return super().manhattan_few(_without_empty_columns(points))
+        return np.asarray(manhattan_distances(points))
+
+    # ---- clusters
+
+    def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
+        """Return rows with their clusters."""
+        return CsrMembers(X, labels, n_clusters, mass)
+
+
+class CsrMembers(Members):
+    """Rows of a CSR matrix."""
+
+    def means(self, weights: Any) -> Any:
+        """Return the weighted sum of each cluster's rows over its mass, as a CSR matrix."""
+        if weights is None:
+            weights = np.ones(len(self.labels))
+        one_hot = sparse.csr_array(
+            (weights, self.labels, np.arange(len(weights) + 1)),
+            shape=(len(weights), self.n_clusters),
+        )
+        scale = sparse.diags_array(1 / self.cluster_mass())
+        return (scale @ (one_hot.T.tocsr() @ self.X.astype(np.float64, copy=False))).tocsr()
+
+    def vectors(self, means: Any) -> Vectors:
+        """Return vectors of clusters, to compare rows with."""
+        return SparseVectors.of(means)
+
+    @staticmethod
+    def row_dots(left: Any, right: Any) -> Any:
+        """Return the inner product of each row of ``left`` with that of ``right``."""
+        return sparse_dots(left, right)
+
+    def squared_distances_to_means(self) -> Any:
+        """Return the squared distance of each row to the mean of its cluster.
+
+        Tight clusters far from the origin are shifted there first, so that no digits are lost.
+        """
+        means = SparseVectors.of(self.means(self.mass))
+        squares = self._measure(means)
+        is_tight = means.squared_norms > TIGHT * self.mean_by_cluster(squares)
+        is_tight &= count_by_label(self.labels, self.n_clusters) > 1
+        in_tight = np.flatnonzero(is_tight[self.labels])
+        if len(in_tight) > 0:
+            central = best_by_label(-squares, self.labels, self.n_clusters, tie=0)
+            shifted = self._shift(in_tight, central)
+            squares[in_tight] = shifted._measure(SparseVectors.of(shifted.means(shifted.mass)))
+        return squares
+
+    def _shift(self, some: IntArray, origins: IntArray) -> CsrMembers:
+        """Return some members, each minus the row that is the origin of its cluster, and their
+        clusters.
+        """
+        clusters, labels = np.unique(self.labels[some], return_inverse=True)
+        X = self.X[some].astype(np.float64, copy=False)
+        origin = self.X[origins[self.labels[some]]].astype(np.float64, copy=False)
+        mass = None if self.mass is None else self.mass[some]
+        return CsrMembers((X - origin).tocsr(), labels, len(clusters), mass)
+
+    def _count_rows(self, n_cells: int) -> int:
+        n_rows = self.X.shape[0]
+        return max(1, n_cells * int(n_rows) // int(self.X.nnz + n_rows))
+
+
+@dataclass(frozen=True)
+class SparseVectors(Vectors):
+    """A sparse vector for each cluster, as cells sorted by (cluster, feature) that are found by
+    bisection.
+
+    The last cell is a sentinel behind all others, so that every search ends at a cell.
+    """
+
+    keys: NDArray[np.int64]
+    values: FloatArray
+    squared_norms: FloatArray
+    n_features: int
+
+    @classmethod
+    def of(cls, vectors: Any) -> SparseVectors:
+        """Sort the cells of a CSR matrix."""
+        vectors.sort_indices()
+        n_clusters, n_features = vectors.shape
+        cluster_of = np.repeat(np.arange(n_clusters, dtype=np.int64), np.diff(vectors.indptr))
+        keys = np.append(cluster_of * n_features + vectors.indices, n_clusters * n_features)
+        return cls(keys, np.append(vectors.data, 0.0), sparse_dots(vectors, vectors), n_features)
+
+    def dots(self, points: Any, labels: IntArray) -> FloatArray:
+        """Return the inner product of each CSR row with the vector of its cluster."""
+        row_of = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+        wanted = labels[row_of] * np.int64(self.n_features) + points.indices
+        cell = np.searchsorted(self.keys, wanted)
+        # A sum has no cell for a feature in which the entries of its rows cancel.
+        values = np.where(self.keys[cell] == wanted, self.values[cell], 0.0)
+        return sum_by_label(row_of, points.data * values, points.shape[0])
+
+    def squared_distances(self, points: Any, labels: IntArray) -> FloatArray:
+        """Return the squared distance of each CSR row to the vector of its cluster, from the
+        expanded square.
+        """
+        squares: FloatArray = (
+            sparse_dots(points, points) - 2 * self.dots(points, labels) + self.squared_norms[labels]
+        )
+        return squares
+
+
+def sparse_dots(left: Any, right: Any) -> FloatArray:
+    """Return the inner product of each row of ``left`` with that of ``right``."""
+    return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
+
+
+def _without_empty_columns(points: Any) -> FloatArray:
+    """Return a few rows as an array of the columns that they have cells in."""
+    columns, place = np.unique(points.indices, return_inverse=True)
+    dense = np.zeros((points.shape[0], len(columns)))
+    rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+    np.add.at(dense, (rows, place), points.data)
+    return dense

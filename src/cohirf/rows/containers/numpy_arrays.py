@@ -1,0 +1,368 @@
+"""Rows in arrays of NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics.pairwise import euclidean_distances
+
+from cohirf.rows import blocks, members
+from cohirf.rows.arrays import as_array, to_host
+from cohirf.rows.blocks import (
+    FloatArray,
+    IntArray,
+    index_dtype,
+    is_kept,
+    row_blocks,
+    table_limit,
+)
+from cohirf.rows.containers.container import Container
+from cohirf.rows.distances import subtract_offsets
+from cohirf.rows.grouping import first_rows, rows_by_label
+from cohirf.rows.members import Members, Vectors, relative_mass
+
+
+class NumpyArrays(Container):
+    """Arrays of NumPy. What has an entry for each row of a CSR matrix is in one, too."""
+
+    def holds(self, X: Any) -> bool:
+        """Return whether ``X`` is an array of NumPy."""
+        return isinstance(X, np.ndarray)
+
+    # ---- rows
+
+    def take(self, X: Any, rows: Any) -> Any:
+        """Return some rows."""
+        return X[rows]
+
+    def take_columns(self, X: Any, columns: IntArray, out: Any = None) -> Any:
+        """Return some columns, in ``out`` if given."""
+        if out is None:
+            out = np.empty((X.shape[0], len(columns)), dtype=X.dtype)
+        # with mode="clip", numpy needs no buffer to leave `out` unchanged if an index is out of
+        # range
+        return np.take(X, columns, axis=1, out=out, mode="clip")
+
+    def append_columns(self, X: Any, columns: list[Any]) -> Any:
+        """Return the rows with more columns."""
+        return np.column_stack([X, *columns])
+
+    def join(self, blocks: list[Any]) -> Any:
+        """Concatenate arrays."""
+        return np.concatenate(blocks)
+
+    def leave_out(self, X: Any, left_out: IntArray) -> Any:
+        """Return the rows that are not at the given positions."""
+        return X[np.flatnonzero(is_kept(X.shape[0], left_out))]
+
+    def put_back(self, kept: Any, others: Any, left_out: IntArray) -> Any:
+        """Return a vector with ``others`` at the positions ``left_out``."""
+        n_rows = kept.shape[0] + len(left_out)
+        vector = np.empty(n_rows, dtype=kept.dtype)
+        vector[np.flatnonzero(is_kept(n_rows, left_out))] = kept
+        vector[left_out] = others
+        return vector
+
+    # ---- from one container to another
+
+    def bring(self, values: Any, X: Any) -> Any:
+        """Return an array of any library as one of NumPy."""
+        return np.asarray(to_host(values))
+
+    def like(self, X: Any, values: Any) -> Any:
+        """Return an array or CSR matrix as an array."""
+        return as_array(values)
+
+    def look_up(self, table: Any, index: Any) -> Any:
+        """Return the entry of a table at each index."""
+        # indices are in range; no check is three times as fast
+        return table.take(index, axis=0, mode="clip")
+
+    # ---- missing cells
+
+    def find_complete(self, X: Any) -> Any:
+        """Return which rows have no NaN."""
+        if X.dtype.kind != "f":
+            return np.ones(len(X), dtype=bool)
+        return ~np.isnan(X).any(axis=1)
+
+    def fill(self, X: Any, column_means: Any) -> Any:
+        """Return the rows with means of columns in place of NaN."""
+        if not np.isnan(X).any():
+            return X
+        return np.where(np.isnan(X), column_means, X)
+
+    def locate(self, X: Any, is_wrong: Any) -> tuple[IntArray, IntArray]:
+        """Return row and column of each cell for which a function is true."""
+        rows, columns = np.nonzero(is_wrong(X))
+        return rows, columns
+
+    # ---- values
+
+    def shift(self, X: Any, origin: Any) -> Any:
+        """Return the rows minus the origin."""
+        return X - origin
+
+    def centre(self, X: Any) -> Any:
+        """Return the rows minus their mean, in float64."""
+        if len(X) == 0:
+            return X
+        return X - X.mean(axis=0, dtype=np.float64)
+
+    def to_unit(self, X: Any) -> tuple[Any, Any]:
+        """Return the rows with length 1, and which of them are all zeros, and stay."""
+        X = np.asarray(X, dtype=np.float64)
+        # squares do not overflow
+        X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        lengths = np.linalg.norm(X, axis=1, keepdims=True)
+        return np.divide(X, lengths, out=X, where=lengths > 0), lengths[:, 0] == 0
+
+    def round(self, X: Any, n_digits: int) -> Any:
+        """Return the columns in units of their largest values, rounded."""
+        largest = np.abs(X).max(axis=0)
+        return np.round(X / np.where(largest > 0, largest, 1), n_digits)
+
+    def column_moments(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and the variance of each column."""
+        return X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+
+    def subtract(self, X: Any, columns: IntArray, means: FloatArray) -> Any:
+        """Return the rows with the means subtracted from some columns."""
+        origin = np.zeros_like(means)
+        origin[columns] = means[columns]
+        return X - origin
+
+    def square_lengths(self, X: Any) -> Any:
+        """Return the squared length of each row."""
+        lengths: FloatArray = (X**2).sum(axis=1)
+        return lengths
+
+    def row_dots(self, left: Any, right: Any) -> Any:
+        """Return the inner product of each row of ``left`` with that of ``right``."""
+        return row_dots(left, right)
+
+    def find_distinct(self, X: Any) -> tuple[IntArray, IntArray]:
+        """Return the first of each of the sorted distinct rows, and the number of each row's."""
+        _, first, number = np.unique(X, axis=0, return_index=True, return_inverse=True)
+        return first, number.ravel()
+
+    def are_equal_columns(self, X: Any) -> bool:
+        """Return whether all columns are equal."""
+        return bool((X[:, 0] == X.T).all())
+
+    def is_range(self, vector: Any) -> bool:
+        """Return whether a vector counts up from 0."""
+        return bool(np.array_equal(vector, np.arange(len(vector))))
+
+    def cumulative_sum(self, vector: Any) -> Any:
+        """Return the running sum of a vector."""
+        return np.cumsum(vector)
+
+    # ---- distances
+
+    def find_nearest(
+        self, X: Any, points: Any, *, exact: bool, groups: Any, group_of_row: Any
+    ) -> Any:
+        """Return the number of the point nearest to each row."""
+        return pairwise_distances_argmin(X, points)
+
+    def measure(self, X: Any, points: Any) -> Any:
+        """Return the distance of each row to each point."""
+        if points.shape[0] == 0:
+            return np.empty((X.shape[0], 0), dtype=X.dtype)
+        distances = euclidean_distances(*subtract_offsets(X, points))
+        return distances.astype(np.result_type(X.dtype, points.dtype), copy=False)
+
+    def square_pairs(self, X: Any) -> FloatArray:
+        """Return the squared distances of all pairs of rows."""
+        return np.asarray(cdist(X, X, "sqeuclidean"))
+
+    def square_few(self, points: Any) -> FloatArray:
+        """Return the squared distances between a few rows."""
+        shifted = points - points[:1]  # near the origin, the expanded square loses no digits
+        # not by scikit-learn, whose checks take longer than a small cluster
+        norms = row_dots(shifted, shifted)
+        expanded: FloatArray = norms[:, None] + norms - 2 * (shifted @ shifted.T)
+        return np.maximum(expanded, 0)
+
+    def manhattan_few(self, points: Any) -> FloatArray:
+        """Return the Manhattan distances between a few rows."""
+        return np.asarray(cdist(points, points, "cityblock"))
+
+    # ---- labels
+
+    def compress(self, keys: Any, n_keys: int) -> tuple[Any, Any]:
+        """Return the sorted distinct keys, and for each key its number among them."""
+        if n_keys > table_limit(len(keys)):
+            distinct, numbers = np.unique(keys, return_inverse=True)
+            return distinct, numbers.astype(index_dtype(len(keys)), copy=False)
+        seen = np.zeros(n_keys, dtype=bool)
+        for block in row_blocks(len(keys)):
+            seen[keys[block].astype(np.intp, copy=False)] = True  # other integers are slow here
+            if block.start == 0 and seen.all():  # few keys are often all among the first rows
+                break
+        distinct = np.flatnonzero(seen)
+        if len(distinct) == n_keys:
+            return distinct, keys.astype(index_dtype(len(keys)), copy=False)
+        number_of_key = np.empty(n_keys, dtype=index_dtype(len(keys)))
+        number_of_key[distinct] = np.arange(len(distinct), dtype=number_of_key.dtype)
+        return distinct, number_of_key.take(keys, mode="clip")
+
+    def pair_keys(self, left: Any, n_left: int, right: Any, n_right: int) -> Any:
+        """Encode each pair (left, right) as one integer."""
+        # labels of a base method can be wider than the keys need to be
+        keys: IntArray = np.multiply(
+            left, n_right, dtype=index_dtype(n_left * n_right), casting="unsafe"
+        )
+        keys += right.astype(keys.dtype, copy=False)
+        return keys
+
+    def first_rows(self, labels: Any, n_labels: int) -> Any:
+        """Return the first row with each label."""
+        first = np.full(n_labels, -1, dtype=index_dtype(len(labels)))
+        # few labels are often all among the first rows
+        for n_rows in (blocks.BLOCK_ROWS, len(labels)):
+            # if an index repeats, numpy keeps the last assignment; in reversed order, that is the
+            # first row
+            first[labels[:n_rows][::-1]] = np.arange(
+                min(n_rows, len(labels)) - 1, -1, -1, dtype=first.dtype
+            )
+            if (first >= 0).all():
+                break
+        return first
+
+    def count(self, labels: Any, n_labels: int) -> Any:
+        """Return the number of rows with each label."""
+        counts = np.zeros(n_labels, dtype=np.int64)
+        # each block adds to all counts
+        for block in row_blocks(len(labels), max(blocks.BLOCK_ROWS, n_labels)):
+            counts += np.bincount(labels[block], minlength=n_labels)
+        return counts
+
+    def count_with_noise(self, labels: Any, n_labels: int) -> NDArray[np.int64]:
+        """Return the number of rows with the label -1, and then with each other label."""
+        counts = np.zeros(n_labels + 1, dtype=np.int64)
+        for block in row_blocks(len(labels), max(blocks.BLOCK_ROWS, n_labels)):
+            counts += np.bincount(labels[block] + 1, minlength=n_labels + 1)
+        return counts
+
+    def sum(self, labels: Any, values: Any, n_labels: int) -> Any:
+        """Return the sum of ``values`` for each label."""
+        sums = np.bincount(labels, weights=values, minlength=n_labels)
+        return sums.astype(np.float64, copy=False)
+
+    def best(self, scores: Any, labels: Any, n_labels: int, tie: float) -> IntArray:
+        """Return the first row of each label whose score is near the highest."""
+        threshold = np.full(n_labels, -np.inf)
+        np.fmax.at(threshold, labels, scores)
+        threshold -= tie
+        found = first_rows(labels, n_labels)
+        # if an index repeats, the last assignment stays
+        best = np.flatnonzero(scores >= threshold[labels])[::-1]
+        found[labels[best]] = best
+        return found
+
+    def number_apart(self, labels: Any, is_apart: NDArray[np.bool_], codes: Any, first: int) -> Any:
+        """Give each row whose code ``is_apart`` a label of its own, from ``first`` on."""
+        apart = np.flatnonzero(is_apart.take(codes, mode="clip"))  # indices of 32 bits are slow
+        labels[apart] = np.arange(first, first + len(apart))
+        return labels
+
+    def sort(self, labels: Any, n_labels: int) -> tuple[IntArray, Any]:
+        """Return where the rows of each label start in the order of labels, and this order."""
+        n = len(labels)
+        one_hot = sparse.csc_array(
+            (np.ones(n, dtype=np.int8), labels, np.arange(n + 1, dtype=index_dtype(n + 1))),
+            shape=(n_labels, n),
+        ).tocsr()
+        return one_hot.indptr, one_hot.indices
+
+    def scale_mass(self, mass: Any, labels: Any, n_labels: int) -> Any:
+        """Return the mass of each row relative to the largest of its label."""
+        heaviest = np.zeros(n_labels)
+        np.maximum.at(heaviest, labels, mass)
+        return relative_mass(mass, heaviest[labels])
+
+    def find_ranked(self, labels: Any, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
+        """Return the row with each rank among those of a group, block by block."""
+        found = np.empty(len(ranks), dtype=np.int64)
+        n_before = np.zeros(n_groups, dtype=np.int64)
+        for block in row_blocks(len(labels), max(blocks.BLOCK_ROWS, n_groups)):
+            of_block = np.asarray(labels[block])
+            starts, rows = rows_by_label(np.where(of_block < 0, n_groups - 1, of_block), n_groups)
+            place = ranks - n_before[group]
+            n_before += np.diff(starts)
+            here = np.flatnonzero((place >= 0) & (ranks < n_before[group]))
+            found[here] = block.start + rows[starts[group[here]] + place[here]]
+        return found
+
+    # ---- clusters
+
+    def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
+        """Return rows with their clusters."""
+        return ArrayMembers(X, labels, n_clusters, mass)
+
+    def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
+        """Return the centres after passes of scikit-learn's K-Means."""
+        k_means = KMeans(len(centres), init=centres, n_init=1, max_iter=n_passes)
+        return np.asarray(k_means.fit(self.narrow(X), sample_weight=mass).cluster_centers_)
+
+
+class ArrayMembers(Members):
+    """Rows of an array of NumPy."""
+
+    def vectors(self, means: Any) -> Vectors:
+        """Return vectors of clusters, to compare rows with."""
+        return ArrayVectors(means)
+
+    def means(self, weights: Any) -> Any:
+        """Return the weighted sum of each cluster's rows over its mass, as an array."""
+        if weights is None:
+            weights = np.ones(len(self.labels))
+        shape = (self.n_clusters, self.X.shape[1])
+        # Each block adds to the sums of all clusters. Blocks with more rows than there are clusters
+        # keep the cost linear.
+        in_place = self.X.dtype == np.float64  # then nothing is copied
+        if in_place:
+            n_cells = len(self.labels) * shape[1]
+        else:
+            n_cells = max(16 * members.CACHED_CELLS, 2 * shape[0] * shape[1])
+        sums: FloatArray | None = None
+        for block, points in self._blocks(n_cells):
+            n = points.shape[0]
+            pointers = np.arange(n + 1, dtype=index_dtype(n + 1))
+            parts = (weights[block], self.labels[block], pointers)
+            product = sparse.csc_array(parts, shape=(self.n_clusters, n)) @ points
+            sums = product if sums is None else np.add(sums, product, out=sums)
+        assert sums is not None  # a cluster has rows
+        return np.divide(sums, self.cluster_mass()[:, None], out=sums)
+
+
+@dataclass(frozen=True)
+class ArrayVectors(Vectors):
+    """The rows of an array of NumPy."""
+
+    vectors: Any
+
+    def dots(self, points: Any, labels: Any) -> Any:
+        """Return the inner product of each row with the vector of its cluster."""
+        own = np.take(self.vectors, labels, axis=0, mode="clip")  # labels are in range
+        return row_dots(points, own)
+
+    def squared_distances(self, points: Any, labels: Any) -> Any:
+        """Return the squared distance of each row to the vector of its cluster."""
+        difference = points - self.vectors[labels]
+        return row_dots(difference, difference)
+
+
+def row_dots(left: Any, right: Any) -> FloatArray:
+    """Return the inner product of each row of ``left`` with that of ``right``, in float64."""
+    dots: FloatArray = np.einsum("...j,...j->...", left, right, dtype=np.float64)
+    return dots
