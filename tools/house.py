@@ -44,7 +44,8 @@ NO_CODE = {
     tokenize.ENDMARKER,
 }
 LONGEST_LINE = 100  # characters
-# Modules that know containers of rows: tests for a kind of container are expected in them.
+# Modules that know containers of rows: tests for a kind of container are expected in them. What a
+# container says of itself (``is_dense``) counts as a test, too.
 BACKENDS = (
     "cohirf.data",
     "cohirf.engines.dask",
