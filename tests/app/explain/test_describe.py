@@ -569,10 +569,10 @@ def test_clusters_that_are_the_levels_of_a_column_are_said_to_be():
     model = CoHiRF(n_clusters=3, random_state=0).fit(X[["life"]])
     found = describe_clusters(model, X)
     assert found.repeated == ("region",)
-    assert "They are nearly the levels of region." in make_headline(found, None).sizes
+    assert "They are the 3 levels of region." in make_headline(found, None).sizes
     shuffled = describe_clusters(model, X.assign(region=rng.permutation(X["region"])))
     assert shuffled.repeated == ()
-    assert "nearly the levels" not in make_headline(shuffled, None).sizes
+    assert "levels of" not in make_headline(shuffled, None).sizes
 
 
 def test_clusters_that_are_combinations_of_levels_are_said_to_be():
@@ -589,9 +589,21 @@ def test_clusters_that_are_combinations_of_levels_are_said_to_be():
     model = CoHiRF(n_clusters=4, random_state=0).fit(X[["fare"]])
     found = describe_clusters(model, X)
     assert sorted(found.repeated) == ["cabin", "sex"]
-    assert (
-        "They are nearly the combined levels of cabin and sex." in make_headline(found, None).sizes
-    )
+    said = make_headline(found, None).sizes
+    assert "They are the 4 combinations of cabin and sex." in said
+
+
+def test_clusters_that_are_the_cells_of_a_design_are_said_to_be():
+    rng = np.random.default_rng(0)
+    dose, week, _ = np.meshgrid([1.0, 2, 8], [0.0, 4], np.arange(20.0))
+    X = pd.DataFrame({"dose": dose.ravel(), "week": week.ravel(), "y": rng.normal(size=120)})
+    found = describe_clusters(CoHiRF(n_clusters=6, random_state=0).fit(X[["dose", "week"]]), X)
+    assert "They are the 6 combinations of dose and week." in make_headline(found, None).sizes
+    fact = found.facts[-1]
+    assert (fact.value, fact.other, fact.columns) == (1.0, 6.0, ("dose", "week"))
+    shuffled = X.assign(dose=rng.permutation(X["dose"]), week=rng.permutation(X["week"]))
+    model = CoHiRF(n_clusters=6, random_state=0).fit(X[["dose", "week"]])
+    assert describe_clusters(model, shuffled).repeated == ()
 
 
 def test_a_level_that_nearly_all_rows_have_is_said_instead_of_one_that_they_lack():

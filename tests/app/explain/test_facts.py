@@ -12,9 +12,11 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf.app.cli import main
+from cohirf.app.preparation import prepare
 
 FEWEST = 6  # tables of the quick test; the slow one has all
 MANY = 200
+OPPOSITE = {"above": "below", "below": "above"}
 WORDS = {"yes": "no", "ja": "nein", "TRUE": "FALSE", "1": "0", "oui": "non"}
 
 
@@ -110,8 +112,8 @@ def figure_in(words):
     return None if found is None else float(found[1].replace(",", ""))
 
 
-def check(fact, table, labels):
-    """Compute a fact again from the table."""
+def check(fact, table, labels, features=None):
+    """Compute a fact again from the table, or from the features that were fitted."""
     is_here = np.isin(labels, fact["clusters"])
     words, value = fact["words"], fact["value"]
     if fact["statistic"] == "rows":
@@ -124,8 +126,90 @@ def check(fact, table, labels):
         combined = table[fact["columns"]].agg("|".join, axis=1)
         assert adjusted_rand_score(combined, labels) == pytest.approx(value)
         assert value >= 0.85
+        assert ("nearly" in words) == (value < 1)
+        assert fact["other"] == combined.nunique()
+        if said := re.search(r"the (\d+) ", words):
+            assert int(said[1]) == combined.nunique() == len(np.unique(labels[labels >= 0]))
+    elif fact["statistic"] == "between":
+        check_between(words, value, share_between(features, labels))
+    elif fact["statistic"] == "density between":
+        assert value == pytest.approx(density_between(features, labels))
+        assert ("no gap" not in words) or value > 0.7
+        assert ("clearly apart" not in words) or value <= 0.3
     else:
         check_values(fact, table, labels, is_here)
+
+
+def share_between(features, labels):
+    """Return the share of rows whose five nearest rows of another cluster are nearly as near as
+    those of their own.
+    """
+    clustered = labels >= 0
+    points = features[clustered]
+    own = labels[clustered]
+    near = {}
+    for number in np.unique(own):
+        near[number] = np.array(
+            [
+                mean_of_nearest(points[(own == number) & (np.arange(len(own)) != row)], point)
+                for row, point in enumerate(points)
+            ]
+        )
+    to_own = np.array([near[number][row] for row, number in enumerate(own)])
+    to_others = np.array(
+        [
+            min(distances[row] for other, distances in near.items() if other != number)
+            for row, number in enumerate(own)
+        ]
+    )
+    return np.mean(to_own >= 0.8 * to_others)
+
+
+def mean_of_nearest(points, point):
+    if len(points) == 0:
+        return -np.inf  # a row that is alone in its cluster is not between two
+    return np.sort(np.linalg.norm(points - point, axis=1))[:5].mean()
+
+
+def density_between(features, labels):
+    """Return how dense rows are where they are sparsest between two centres; the highest of all
+    clusters and the one that is nearest to each.
+    """
+    numbers = np.unique(labels[labels >= 0])
+    centres = {number: features[labels == number].mean(axis=0) for number in numbers}
+    found = []
+    for one in numbers:
+        others = [other for other in numbers if other != one]
+        other = min(others, key=lambda other: np.linalg.norm(centres[other] - centres[one]))
+        way = centres[other] - centres[one]
+        rows = features[np.isin(labels, [one, other])]
+        at = (rows - centres[one]) @ way / (way @ way)
+        counts = [np.sum(abs(at - stop / 10) < 0.1) for stop in range(11)]
+        if min(counts[0], counts[-1]) >= 5:
+            found.append(min(counts[1:-1]) / min(counts[0], counts[-1]))
+    return max(found)
+
+
+def check_between(words, value, share):
+    """Check what is said of the share of the rows between two clusters."""
+    assert value == pytest.approx(share)
+    if "ess than 1% of the rows are between" in words:
+        assert 0 < share < 0.01
+    elif "ore than 99% of the rows are between" in words:
+        assert 0.99 < share < 1
+    elif said := re.search(r"(\d+)% of the rows are between", words):
+        assert abs(100 * share - float(said[1])) <= 0.5 + 1e-9
+    else:
+        assert share == 0
+        assert re.search(r"[Nn]o rows are between", words)
+    if "apart" in words:
+        assert share <= 0.02
+    elif "touch" in words:
+        assert share <= 0.2
+    elif "overlap" in words:
+        assert 0.2 < share <= 0.4
+    elif "not separate" in words:
+        assert share > 0.4
 
 
 def count_dominated(cells, labels):
@@ -196,9 +280,12 @@ def most_different(table, labels):
 
 def check_table(folder, seed):
     document, table, labels = fit(folder, seed)
+    features = prepare(folder / "table.csv").array()
     for fact in document["facts"]:
-        check(fact, table, labels)
+        check(fact, table, labels, features)
         assert fact["words"] in document["headline"]
+    if "between two" in document["headline"]:
+        assert "between" in {fact["statistic"] for fact in document["facts"]}
     for number, name in zip(document["numbers"], document["names"], strict=True):
         facts = [
             fact["words"]
@@ -223,13 +310,19 @@ def test_all_that_is_said_of_many_tables_is_true_of_their_cells(tmp_path):
     for seed in range(FEWEST, MANY):
         facts = check_table(tmp_path, seed)["facts"]
         kinds |= {(fact["statistic"], fact["relation"]) for fact in facts}
-    assert {one for one, _ in kinds} >= {"rows", "mean", "share"}
+    statistics = {"rows", "mean", "share", "between", "density between", "adjusted Rand index"}
+    assert {one for one, _ in kinds} >= statistics
     assert {one for _, one in kinds} == {"is", "above", "below", "near", "most different"}
 
 
-def test_a_fact_that_is_not_true_is_found(tmp_path):
-    document, table, labels = fit(tmp_path, 1)
-    wrong = [fact for fact in document["facts"] if fact["statistic"] in ("mean", "share", "rows")]
-    for fact in wrong:
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_fact_that_is_not_true_is_found(tmp_path, seed):
+    document, table, labels = fit(tmp_path, seed)
+    features = prepare(tmp_path / "table.csv").array()
+    assert len(document["facts"]) > 3
+    for fact in document["facts"]:
         with pytest.raises(AssertionError):
-            check({**fact, "value": fact["value"] + 1}, table, labels)
+            check({**fact, "value": fact["value"] + 1}, table, labels, features)
+        if fact["relation"] in OPPOSITE:
+            with pytest.raises(AssertionError):
+                check({**fact, "relation": OPPOSITE[fact["relation"]]}, table, labels)

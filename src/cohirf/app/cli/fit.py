@@ -204,12 +204,11 @@ def _read_images(data: Data, column: Any, topics: Topics) -> list[Any]:
 
 
 def _offer_without(repeated: Sequence[str]) -> str:
-    """Return how to cluster without the categories whose levels are the clusters."""
+    """Return how to cluster without the columns whose levels are the clusters."""
     drops = " ".join(f"--drop {quote(name)}" for name in repeated)
-    combined = "combined " if len(repeated) > 1 else ""
     return (
-        f"The clusters are nearly the {combined}levels of {join_words(repeated)}: give {drops} to "
-        "cluster by the other columns."
+        f"The clusters say little more than {join_words(repeated)}: give {drops} to cluster by the "
+        "other columns."
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from itertools import permutations
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,15 @@ from cohirf.app.explain.facts import Fact
 from cohirf.app.explain.policy import BETWEEN, LEVEL, SAMPLE, WORD
 from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.app.explain.study import Sample, add_rare, draw, draw_sample, make_study
-from cohirf.app.explain.table import read_table
-from cohirf.app.explain.words import choose_names, is_true, join_words, name_clusters, uncapitalised
+from cohirf.app.explain.table import Table, read_table
+from cohirf.app.explain.words import (
+    choose_names,
+    is_true,
+    join_words,
+    name_clusters,
+    shorten,
+    uncapitalised,
+)
 from cohirf.app.preparation.decide import NAMED
 from cohirf.hierarchy import (
     STROKES,
@@ -105,11 +113,11 @@ class Description:
     n_sampled : int
         Number of rows that the traits were computed from.
     repeated : tuple of str
-        Up to three categories whose combined levels are nearly the same groups; empty if there are
-        none.
+        Up to three columns whose combined levels are nearly the same groups, categories or numbers
+        with few values; empty if there are none.
     facts : tuple of Fact
         What is said about all clusters together: in what two of them differ most, in how many
-        nearly all rows have one level of a category, and which categories they repeat.
+        nearly all rows have one level of a category, and which columns they repeat.
     """
 
     model: CoHiRF
@@ -288,11 +296,28 @@ def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
         of_all = float(len(clusters))
         found.append(Fact(words, "dominated", count, columns=(column,), other=of_all))
     if sample.repeated:
-        combined = "combined " if len(sample.repeated) > 1 else ""
-        words = f"They are nearly the {combined}levels of {join_words(sample.repeated)}."
-        index = agree_with_levels(table, labels, sample.repeated)
-        found.append(Fact(words, "adjusted Rand index", index, columns=sample.repeated))
+        found.append(say_repeated(table, labels, sample.repeated, len(numbers)))
     return found
+
+
+def say_repeated(table: Table, labels: IntArray, columns: tuple[str, ...], n_clusters: int) -> Fact:
+    """Return that clusters are the levels of some columns, or nearly so.
+
+    And how many levels there are, if there are as many clusters.
+    """
+    index, n_levels = agree_with_levels(table, labels, columns)
+    kinds = {feature.name: feature.kind for feature in table.features}
+    if len(columns) > 1:
+        what = "combinations"
+    elif kinds[columns[0]] == "level":
+        what = "levels"
+    else:
+        what = "values"
+    number = f"{n_levels:,} " if n_levels == n_clusters else ""
+    nearly = "" if isclose(index, 1) else "nearly "
+    words = f"They are {nearly}the {number}{what} of {join_words(columns)}."
+    of_levels = float(n_levels)
+    return Fact(words, "adjusted Rand index", index, columns=columns, other=of_levels)
 
 
 def say_difference(trait: Trait, one: int, other: int) -> Fact:
@@ -626,34 +651,65 @@ def make_headline(
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
-    found = description.badly_fitting
-    has_gaps = n_clusters == 1 or (
-        found.share_between <= BETWEEN.apart and not found.filled > BETWEEN.half_filled
-    )
-    trust, tone = (
-        ("", "unknown") if diagnosis is None else say_trust(diagnosis, choice, has_gaps=has_gaps)
-    )
+    trust, tone = _judge(description, diagnosis, data)
+    if n_clusters == 1:
+        return Headline(f"{count}.", "", "", exceptions, trust, tone)
+    groups, facts = say_groups(description)
     separation = ""
-    if n_clusters > 1:
-        groups, facts = say_groups(description)
-    else:
-        groups = []
-        facts = []
-    if n_clusters > 1 and tone != "poor":
-        if not description.repeated:  # levels are apart by themselves
-            if choice is not None and len(choice.candidates) > 0:
-                is_sure = choice.is_strong
-            else:
-                is_sure = tone in ("good", "unknown")
-            separation = say_separation(
-                found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure
-            )
-        if tone == "good" and (
-            found.share_between > BETWEEN.touching or found.filled > BETWEEN.half_filled
-        ):
-            tone = "fair"
+    # levels are apart by themselves
+    if tone != "poor" and not description.repeated:
+        apart = find_separation(description, is_sure=_is_sure(choice, tone), is_clear=is_clear)
+        separation = apart[0].words if apart else ""
+        facts += apart
+    if tone == "good" and not description.badly_fitting.has_gaps:
+        tone = "fair"
     said = (f"{count}.", " ".join(groups), separation, exceptions, trust, tone)
     return Headline(*said, tuple(groups), tuple(facts))
+
+
+def _judge(description: Description, diagnosis: Diagnosis | None, data: Any) -> tuple[str, str]:
+    """Return what to do with the clusters, and whether this is good news."""
+    if diagnosis is None:
+        trust, tone = "", "unknown"
+    else:
+        found = description.badly_fitting
+        has_gaps = len(description.sizes) == 1 or (
+            found.share_between <= BETWEEN.apart and not found.filled > BETWEEN.half_filled
+        )
+        trust, tone = say_trust(diagnosis, description.model.choice_, has_gaps=has_gaps)
+    if data is not None and tone != "poor" and _are_fitted(description.repeated, data):
+        others = "To find groups in the other columns, leave"
+        return f"{others} {join_words(description.repeated)} out.", "fair"
+    return trust, tone
+
+
+def _is_sure(choice: Choice | None, tone: str) -> bool:
+    """Return whether halves of the rows have the same clusters, or the base method alone has."""
+    if choice is not None and len(choice.candidates) > 0:
+        return choice.is_strong
+    return tone in ("good", "unknown")
+
+
+def find_separation(description: Description, *, is_sure: bool, is_clear: bool) -> list[Fact]:
+    """Return what is said of how far clusters are apart; nothing if there is nothing to say.
+
+    The share of the rows between two clusters, and how dense these are between two centres, if that
+    is known.
+    """
+    found = description.badly_fitting
+    words = say_separation(found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure)
+    if not words:
+        return []
+    facts = [Fact(words, "between", found.share_between)]
+    if not np.isnan(found.filled):
+        facts.append(Fact(words, "density between", found.filled))
+    return facts
+
+
+def _are_fitted(repeated: Sequence[str], data: Any) -> bool:
+    """Return whether clusters repeat columns from which they were made."""
+    kept = {shorten(column.name) for column in data.preparation.kept}
+    return bool(repeated) and kept.issuperset(repeated)
 
 
 def say_groups(description: Description) -> tuple[list[str], list[Fact]]:

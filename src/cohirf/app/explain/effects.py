@@ -634,35 +634,58 @@ def find_dominated(table: Table, labels: IntArray, clusters: IntArray) -> tuple[
     return max(found.items(), key=itemgetter(1), default=("", 0))
 
 
-def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> float:
-    """Return the adjusted Rand index of clusters and the combined levels of categories."""
+def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> tuple[float, int]:
+    """Return the adjusted Rand index of clusters and the combined levels of columns, and how many
+    of these there are.
+    """
     groups = np.zeros(len(labels), dtype=np.int64)
     for name in names:
         codes = _levels_of_rows(table, name)
         groups = groups * (int(codes.max()) + 1) + codes
-    return float(adjusted_rand_score(labels, groups))
+    return float(adjusted_rand_score(labels, groups)), len(np.unique(groups))
 
 
 def _levels_of_rows(table: Table, name: str) -> IntArray:
-    """Return the number of the level that each row has; 0 if it has none."""
-    places = [
-        column
-        for column, feature in enumerate(table.features)
-        if feature.kind == "level" and feature.name == name
-    ]
-    marks = as_dense(table.values[:, places])
-    has_level = marks.max(axis=1) > 0
+    """Return the number of the level or the value that each row has in a column; 0 if it has
+    none.
+    """
+    places = [column for column, feature in enumerate(table.features) if feature.name == name]
+    cells = as_dense(table.values[:, places])
+    if table.features[places[0]].kind == "level":
+        codes = cells.argmax(axis=1) + 1
+        has_level = cells.max(axis=1) > 0
+    else:
+        codes = np.unique(cells[:, 0], return_inverse=True)[1] + 1
+        has_level = np.ones(len(cells), dtype=bool)
     if table.known is not None:
         has_level &= table.known[:, places].all(axis=1)
-    return np.where(has_level, marks.argmax(axis=1) + 1, 0)
+    return np.where(has_level, codes, 0)
+
+
+def list_leveled(table: Table) -> list[str]:
+    """Return the names of columns with levels: categories, and then numbers with few values."""
+    names = dict.fromkeys(one.name for one in table.features if one.kind == "level")
+    numbers = [place for place, one in enumerate(table.features) if one.kind == "number"]
+    if len(numbers) <= TRAIT.number_columns:
+        names |= {
+            table.features[place].name: None for place in numbers if _has_few_values(table, place)
+        }
+    return [*names]
+
+
+def _has_few_values(table: Table, column: int) -> bool:
+    """Return whether a column of numbers has so few values that they are levels."""
+    cells = as_dense(table.values[:, [column]])[:, 0]
+    if table.known is not None:
+        cells = cells[table.known[:, column]]
+    return 1 < len(np.unique(cells)) <= min(TRAIT.values, len(cells) // TRAIT.rows_per_value)
 
 
 def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
-    """Return the categories whose combined levels are nearly the same groups of rows: one, or up to
-    three of them.
+    """Return the columns whose combined levels are nearly the same groups of rows: one, or up to
+    three of them, categories or numbers with few values.
     """
-    names = dict.fromkeys(one.name for one in table.features if one.kind == "level")
-    levels = {name: _levels_of_rows(table, name) for name in names}
+    levels = {name: _levels_of_rows(table, name) for name in list_leveled(table)}
     found: tuple[str, ...] = ()
     groups = np.zeros(len(labels), dtype=np.int64)
     best = 0.0

@@ -17,10 +17,13 @@ class Fact:
     ----------
     words : str
         The claim as it is said.
-    statistic : {"rows", "mean", "share", "dominated", "adjusted Rand index"}
+    statistic : {"rows", "mean", "share", "dominated", "adjusted Rand index", "between", \
+"density between"}
         What was computed: the number of rows; the mean of a column; the share of the rows that have
-        one of some levels; in how many clusters nearly all rows have one level; or how much the
-        clusters and combined levels of columns are the same groups. Missing cells do not count.
+        one of some levels; in how many clusters nearly all rows have one level; how much the
+        clusters and combined levels of columns are the same groups; the share of the rows that are
+        between two clusters; or how dense rows are between the centres of two clusters
+        (``BadlyFitting`` defines both). Missing cells do not count.
     value : float
         The statistic of the rows of the clusters. Dates are days since 1970-01-01.
     clusters : tuple of int
@@ -34,7 +37,8 @@ class Fact:
     compared_with : str or tuple of int
         "all other rows", or the labels of other clusters; empty if the value itself is said.
     other : float
-        The statistic of the compared rows; of counts, the largest possible one.
+        The statistic of the compared rows; of counts, the largest possible one; of levels that
+        clusters repeat, how many there are.
     """
 
     words: str

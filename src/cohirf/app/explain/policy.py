@@ -87,10 +87,14 @@ class TraitPolicy:
     split: float = 0.5  # deviations of both together, from which on a feature splits them
     value: float = 0.5  # weight of a split in values; 1 is that of one in words
     tried: int = 20  # features that split most
-    # categories that the clusters repeat
+    # columns that the clusters repeat
     repeated: float = 0.85  # adjusted Rand index
-    combined: int = 3  # categories, at most
+    combined: int = 3  # columns, at most
     tried_categories: int = 10
+    # Numbers are levels, as those of a design or of a code, if there are few different ones.
+    values: int = 12  # different ones, at most
+    rows_per_value: int = 5  # on average, at least
+    number_columns: int = 100  # more columns of numbers, such as pixels, are not compared
 
 
 @dataclass(frozen=True)

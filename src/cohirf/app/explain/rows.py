@@ -73,6 +73,12 @@ class BadlyFitting:
     n_compared: int
     filled: float = np.nan
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether few rows are between two clusters, and there is some gap."""
+        few = self.share_between <= BETWEEN.touching
+        return few and not self.filled > BETWEEN.half_filled
+
 
 def find_badly_fitting(model: CoHiRF) -> BadlyFitting:
     """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores."""

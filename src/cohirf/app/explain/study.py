@@ -394,11 +394,11 @@ class Sample:
 
     @cached_property
     def repeated(self) -> tuple[str, ...]:
-        """Up to three categories whose combined levels are nearly the final clusters."""
+        """Up to three columns whose combined levels are nearly the final clusters."""
         return find_repeated(self.table, self.labels)
 
     def begin_with_repeated(self, traits: list[Trait]) -> list[Trait]:
-        """Return the traits of a final cluster, those of categories that clusters repeat first."""
+        """Return the traits of a final cluster, those of columns that clusters repeat first."""
         return sorted(traits, key=lambda trait: trait.feature.name not in self.repeated)
 
     @cached_property
