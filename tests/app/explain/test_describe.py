@@ -593,6 +593,29 @@ def test_clusters_that_are_combinations_of_levels_are_said_to_be():
     assert "They are the 4 combinations of cabin and sex." in said
 
 
+def test_of_many_clusters_those_that_they_merge_into_are_named():
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(9), 40)
+    X = pd.DataFrame(
+        {
+            "spend": 100.0 * (group // 3) + 10 * (group % 3) + rng.normal(size=360),
+            "age": rng.normal(size=360),
+        }
+    )
+    model = CoHiRF(random_state=0).fit(X)
+    assert model.n_clusters_ == 9
+    found = describe_clusters(model, X)
+    said = make_headline(found, None).sizes
+    assert said.startswith("They merge into 3: 120 rows (33%) in 3 clusters: ")
+    for part in found.parts:
+        rows = np.isin(model.labels_, part.labels)
+        assert part.size == rows.sum()
+        assert len(np.unique(group[rows] // 3)) == 1
+        assert part.name in {"low spend", "medium spend", "high spend"}
+    given = describe_clusters(CoHiRF(n_clusters=9, random_state=0).fit(X), X)
+    assert given.parts == ()
+
+
 def test_clusters_that_are_the_cells_of_a_design_are_said_to_be():
     rng = np.random.default_rng(0)
     dose, week, _ = np.meshgrid([1.0, 2, 8], [0.0, 4], np.arange(20.0))

@@ -50,7 +50,7 @@ from cohirf.hierarchy import (
     to_frame,
     write_branches,
 )
-from cohirf.inspection import cluster_positions, remedies_for
+from cohirf.inspection import MergeTree, cluster_positions, remedies_for
 from cohirf.rows import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.wording import count_of, number_repeated, percent
 
@@ -95,6 +95,28 @@ class ClusterDescription:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Clusters that merge into one near the top of the tree.
+
+    Attributes
+    ----------
+    labels : tuple of int
+        The clusters.
+    size : int
+        Number of rows.
+    name : str
+        What sets them apart together, in a few words.
+    facts : tuple of Fact
+        What the name says.
+    """
+
+    labels: tuple[int, ...]
+    size: int
+    name: str
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
 class Description:
     """The clusters of a model.
 
@@ -118,6 +140,9 @@ class Description:
     facts : tuple of Fact
         What is said about all clusters together: in what two of them differ most, in how many
         nearly all rows have one level of a category, and which columns they repeat.
+    parts : tuple of Part
+        Of many clusters, the few that they merge into, the largest first; empty if that is not
+        known.
     """
 
     model: CoHiRF
@@ -129,6 +154,7 @@ class Description:
     n_sampled: int
     repeated: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @cached_property
     def badly_fitting(self) -> BadlyFitting:
@@ -273,7 +299,59 @@ def describe_sample(sample: Sample) -> Description:
         len(sample.rows),
         sample.repeated,
         tuple(find_common_facts(sample, chosen)),
+        find_parts(sample, sizes),
     )
+
+
+def find_parts(sample: Sample, sizes: IntArray) -> tuple[Part, ...]:
+    """Return the few clusters that many merge into: as many as fit best, of those that can be
+    named.
+
+    None of the clusters of a model whose number was not chosen, or which are levels.
+    """
+    model = sample.study.model
+    choice = model.choice_
+    tree = model.hierarchy_.tree
+    if (
+        choice is None
+        or tree is None
+        or len(sizes) <= WORD.named_clusters
+        or sample.repeated
+        or sample.study.has_vectors
+    ):
+        return ()
+    few = choice.candidates <= WORD.named_clusters
+    if not few.any():
+        return ()
+    wanted = int(choice.candidates[few][choice.figures[few].argmax()])
+    sets = _cut_clusters(tree, cluster_positions(model)[tree.medoids], wanted)
+    sets = sorted(sets, key=lambda some: -int(sizes[list(some)].sum()))
+    others = [tuple(one for each in sets if each != some for one in each) for some in sets]
+    splits = find_splits(sample.table, sample.labels, sets, others) if len(sets) == 2 else None
+    names = choose_names(find_traits_of_sets(sample.table, sample.labels, sets), splits)
+    parts = []
+    for some, name in zip(sets, names, strict=True):
+        labels = tuple(model.cluster_numbers_[list(some)].tolist())
+        facts = tuple(fact.about(*labels) for fact in name.facts)
+        parts.append(Part(labels, int(sizes[list(some)].sum()), name.text, facts))
+    return tuple(parts)
+
+
+def _cut_clusters(tree: MergeTree, labels: IntArray, wanted: int) -> list[tuple[int, ...]]:
+    """Return the final clusters in each branch, where the tree is first cut into ``wanted``
+    branches that have some; empty if a branch divides a cluster before.
+
+    ``labels`` are of leaves, -1 in no cluster.
+    """
+    for n_branches in range(wanted, tree.n_leaves + 1):
+        branch = tree.cut(n_branches)[labels >= 0]
+        pairs = np.unique(np.stack([branch, labels[labels >= 0]], axis=1), axis=0)
+        if len(pairs) > len(np.unique(pairs[:, 1])):
+            return []
+        sets = [tuple(pairs[pairs[:, 0] == one, 1].tolist()) for one in np.unique(pairs[:, 0])]
+        if len(sets) >= wanted:
+            return sets
+    return []
 
 
 def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
@@ -715,9 +793,11 @@ def _are_fitted(repeated: Sequence[str], data: Any) -> bool:
 def say_groups(description: Description) -> tuple[list[str], list[Fact]]:
     """Return how large clusters are, with their names, and what else is said of them.
 
-    Of many clusters, only the largest and the smallest are named. The facts that this says come
-    with it.
+    Of many clusters, those that they merge into are named, or only the largest and the smallest.
+    The facts that this says come with it.
     """
+    if description.parts:
+        return _say_parts(description)
     order = np.argsort(-description.sizes, kind="stable").tolist()
     shown = order if len(order) <= WORD.named_clusters else [order[0], order[-1]]
     begins = [""] * len(shown)
@@ -731,6 +811,19 @@ def say_groups(description: Description) -> tuple[list[str], list[Fact]]:
         size = say_size(int(description.sizes[place]), description.n_rows).about(label)
         said.append(f"{begin}{size.words}: {description.name(label)}.")
         facts += [size, *(by_label[label].facts if label in by_label else ())]
+    said += [fact.words for fact in description.facts]
+    return said, [*facts, *description.facts]
+
+
+def _say_parts(description: Description) -> tuple[list[str], list[Fact]]:
+    """Return the few clusters that many merge into, with their names."""
+    said = [f"They merge into {len(description.parts)}:"]
+    facts = list[Fact]()
+    for part in description.parts:
+        size = say_size(part.size, description.n_rows).about(*part.labels)
+        of = f" in {len(part.labels):,} clusters" if len(part.labels) > 1 else ""
+        said.append(f"{size.words}{of}: {part.name}.")
+        facts += [size, *part.facts]
     said += [fact.words for fact in description.facts]
     return said, [*facts, *description.facts]
 

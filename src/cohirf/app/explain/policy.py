@@ -89,7 +89,7 @@ class TraitPolicy:
     tried: int = 20  # features that split most
     # columns that the clusters repeat
     repeated: float = 0.85  # adjusted Rand index
-    combined: int = 3  # columns, at most
+    combined: int = 5  # columns, at most
     tried_categories: int = 10
     # Numbers are levels, as those of a design or of a code, if there are few different ones.
     values: int = 12  # different ones, at most
