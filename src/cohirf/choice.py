@@ -76,7 +76,7 @@ class Choice:
         By which these numbers were compared: silhouette or connection, and half of modularity less
         cut.
     silhouettes : array of float
-        Silhouette of each candidate, or its connection if that is higher.
+        Silhouette of each candidate, or its connection if that is higher; NaN for a graph.
     strength : float
         How much two halves of the rows agree on the number that was chosen, less half its cut; NaN
         if the number was given. If they agree by chance, on the number with the highest figure,
@@ -188,16 +188,22 @@ class Choice:
         )
         if not self.is_clear:
             return (
-                f"There are no clear groups: the best number, {self.candidates[best]}, has a "
-                f"silhouette of {self.silhouettes[best]:.2f}, and {agree}."
+                f"There are no clear groups: the best number, {self.candidates[best]}, has "
+                f"{self._say_figure(best)}, and {agree}."
             )
-        found = f"a silhouette of {self.silhouettes[chosen]:.2f}"
+        found = self._say_figure(chosen)
         if chosen > best:
             return (
                 f"{self.n_clusters} is the largest number of clusters on which halves of the rows "
                 f"agree, with {found}; {agree}."
             )
         return f"{self.n_clusters} clusters fit best, with {found}; {agree}."
+
+    def _say_figure(self, place: int) -> str:
+        """Return the silhouette of a candidate; nodes of a graph have none, but a figure."""
+        if np.isnan(self.silhouettes[place]):
+            return f"a figure of {self.figures[place]:.2f}"
+        return f"a silhouette of {self.silhouettes[place]:.2f}"
 
     def describe_aside(self) -> str:
         """Return how many rows, and small clusters, are beside the chosen clusters, if there are

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf import validation
 from cohirf.summary.fitted import FittedModel
 
 if TYPE_CHECKING:
     from cohirf.app.explain import Diagnosis
     from cohirf.estimator import CoHiRF
+
+
+WITH_TABLE = "the nodes of a graph have no features. Pass a table with a row for each node."
 
 
 def require_labels_here(model: CoHiRF) -> None:
@@ -82,6 +86,8 @@ class DescribedClusters(FittedModel):
         """
         from cohirf.app.explain.tables import summarize_clusters
 
+        if X is None:
+            validation.refuse_graph(self, "summary without X", WITH_TABLE)
         model = cast("CoHiRF", self)
         require_labels_here(model)
         return summarize_clusters(model, X, feature_names)
@@ -136,6 +142,8 @@ class DescribedClusters(FittedModel):
         """
         from cohirf.app.explain.describe import describe_clusters
 
+        if X is None:
+            validation.refuse_graph(self, "name_clusters without X", WITH_TABLE)
         model = cast("CoHiRF", self)
         require_labels_here(model)
         found = describe_clusters(model, X, feature_names, preparation).clusters
@@ -172,6 +180,8 @@ class DescribedClusters(FittedModel):
         """
         from cohirf.app.explain.diagnose import diagnose_model
 
+        validation.refuse_graph(self, "diagnose")
+
         model = cast("CoHiRF", self)
         require_labels_here(model)
         return diagnose_model(model)
@@ -196,6 +206,9 @@ class DescribedClusters(FittedModel):
             the views that contained the feature agreed with the fusions.
         """
         from cohirf.app.explain.tables import explain_cluster
+
+        if X is None:
+            validation.refuse_graph(self, "explain without X", WITH_TABLE)
 
         model = cast("CoHiRF", self)
         require_labels_here(model)

@@ -21,6 +21,8 @@ from cohirf.degrees.methods import DegreesMixin, density_of
 from cohirf.described import DescribedClusters
 from cohirf.fitting import fit_data
 from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
+from cohirf.graphs.fit import fit_graph, open_training_graph
+from cohirf.graphs.new_nodes import measure_nodes, predict_nodes
 from cohirf.landmarks import label_new_rows, measure_new_rows
 from cohirf.parameters import base_method_of
 from cohirf.rows.arrays import to_host
@@ -99,11 +101,14 @@ class CoHiRF(
         between clusters, and that agrees with the others; ``choice_`` has the figures. It applies
         where the number of clusters is given or chosen: around K-Means, and around other methods
         that are told the number, if there are several batches. This is not part of the paper.
-    metric : {"euclidean", "cosine"}, default="euclidean"
+    metric : {"euclidean", "cosine", "precomputed", "affinity"}, default="euclidean"
         How rows are compared. "cosine" compares their directions, as is usual for vectors of texts
         and images: rows are scaled to length 1 when they are read, and then all distances are
         chords, so ``medoids_`` and ``exemplars_`` have length 1. Rows that have length 1 already
-        are not copied. A row of zeros is refused.
+        are not copied. A row of zeros is refused. With "precomputed", ``X`` is a graph of
+        distances, and with "affinity", of similarities; see the user guide on graphs. Then rows are
+        nodes, ``max_features`` is the share of the edges in each view, and groups merge along the
+        edges.
     views : int or list, default=5
         Number of random feature views at each level (R in the paper). If the base method is
         deterministic and every view has all features, all views are the same, and the method runs
@@ -299,7 +304,7 @@ class CoHiRF(
             Interval(Integral, 1, None, closed="left"),
         ],
         "merge": [StrOptions({"auto", "compact", "connected", "graph"})],
-        "metric": [StrOptions({"euclidean", "cosine"})],
+        "metric": [StrOptions({"euclidean", "cosine", *validation.GRAPH_METRICS})],
         "views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both"), list],
         "max_features": [
             Interval(Integral, 1, None, closed="left"),
@@ -431,7 +436,8 @@ class CoHiRF(
             ``parents_`` and ``stability_`` are Dask arrays with the same chunks. A source is fitted
             on a cluster if ``client`` is given. In-memory data is always fitted locally. Tensors of
             torch and arrays of CuPy are fitted on their device; integers there become float64, and
-            other types stay.
+            other types stay. With ``metric="precomputed"`` or "affinity", a graph: a sparse matrix,
+            a square array, or a pair of arrays (indices, distances).
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
@@ -449,6 +455,9 @@ class CoHiRF(
         """
         validation.check_views(self)
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
+        if self.metric in validation.GRAPH_METRICS:
+            graph = open_training_graph(fitted, X, sample_weight, client)
+            return self._become(fitted, fit_graph(Settings.of(fitted), graph))
         with nullcontext() if client is None else choosing_client(fitted, client, X):
             data = open_training_data(fitted, X, on_cluster=client is not None)
             state = fit_data(Settings.of(fitted), data, sample_weight)
@@ -478,7 +487,10 @@ class CoHiRF(
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
-            Rows to label. A source is read block by block. Rows on a device are labelled there.
+            Rows to label. A source is read block by block. Rows on a device are labelled there. If
+            the data are a graph, the distances, or similarities, of new nodes to the nodes of the
+            fit: an array or a sparse matrix of shape (n_new, n_nodes), or a pair (indices,
+            distances).
 
         Returns
         -------
@@ -488,6 +500,8 @@ class CoHiRF(
         """
         check_is_fitted(self, "n_clusters_")
         state = self._state
+        if self.metric in validation.GRAPH_METRICS:
+            return predict_nodes(state, X, self.metric)
         points = state.landmarks
         # of three packages
         if any(type(method).__name__ == "HDBSCAN" for method in validation.list_methods(self)):
@@ -514,6 +528,8 @@ class CoHiRF(
         """
         check_is_fitted(self, "n_clusters_")
         state = self._state
+        if self.metric in validation.GRAPH_METRICS:
+            return measure_nodes(state, X, self.metric)
         medoids = state.clusters.medoids
         measure = partial(measure_new_rows, medoids=medoids, column_means=state.column_means)
         return map_new_rows(
@@ -586,7 +602,9 @@ class CoHiRF(
         allows them.
         """
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = validation.take_sparse(self)
+        is_graph = self.metric in validation.GRAPH_METRICS
+        tags.input_tags.pairwise = is_graph
+        tags.input_tags.sparse = is_graph or validation.take_sparse(self)
         tags.input_tags.allow_nan = validation.take_nan(self)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

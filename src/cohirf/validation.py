@@ -29,6 +29,8 @@ from cohirf.wording import setting
 TIME_TYPES = ("date", "time", "duration", "period", "interval")
 TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
+# values of ``metric`` with which X is a graph: distances or similarities between some pairs of rows
+GRAPH_METRICS = ("precomputed", "affinity")
 COLUMNS_TOLD = 3  # that hold values which are not finite
 ENCODE_TEXT = (
     "for instance with cohirf.app.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
@@ -248,8 +250,11 @@ def check_columns(estimator: Any, n_features: int, names: Sequence[str] | None) 
         )
 
 
-def check_base_method(estimator: Any) -> None:
-    """Raise for anything that is not an instance with ``fit_predict`` or ``fit``."""
+def check_base_method(estimator: Any, *, on_graph: bool = False) -> None:
+    """Raise for anything that is not an instance with ``fit_predict`` or ``fit``.
+
+    Only a model whose data are a graph can have a method that needs one.
+    """
     if isinstance(estimator, type):
         raise TypeError(
             f"estimator={estimator.__name__} is a class: give an instance, such as "
@@ -270,13 +275,13 @@ def check_base_method(estimator: Any) -> None:
         raise TypeError(
             f"estimator={estimator!r} clusters features, not rows: try AgglomerativeClustering."
         )
-    if (
+    if not on_graph and (
         getattr(estimator, "metric", None) == "precomputed"
         or getattr(estimator, "affinity", None) == "precomputed"
     ):
         raise ValueError(
             f"estimator={estimator!r} works on a precomputed matrix: CoHiRF needs a method that "
-            "works on features."
+            'works on features, or metric="precomputed" if X is a graph.'
         )
 
 
@@ -287,6 +292,7 @@ class HasViews(Protocol):
 
     estimator: Any
     views: Any
+    metric: str
 
 
 def take_sparse(model: HasViews) -> bool:
@@ -349,6 +355,14 @@ def find_columns(columns: Any, n_features: int, names: Any) -> NDArray[np.intp]:
     return found
 
 
+def refuse_graph(
+    model: Any, what: str, why: str = "the nodes of a graph have no features."
+) -> None:
+    """Raise for what needs features, if the data of a model are a graph."""
+    if getattr(model, "metric", None) in GRAPH_METRICS:
+        raise TypeError(f"{what} does not work with metric={model.metric!r}: {why}")
+
+
 def count_views(views: Any) -> int:
     """Return the number of views, which are given as a number or as a list."""
     return int(views) if isinstance(views, Integral) else len(views)
@@ -356,9 +370,10 @@ def count_views(views: Any) -> int:
 
 def check_views(model: HasViews) -> None:
     """Raise for views or a base method that cannot cluster."""
+    on_graph = model.metric in GRAPH_METRICS
     if isinstance(model.views, Integral):
         if model.estimator is not None:
-            check_base_method(model.estimator)
+            check_base_method(model.estimator, on_graph=on_graph)
         return
     if not model.views:
         raise ValueError("views=[] is empty: give a number, or at least one estimator.")
@@ -370,7 +385,7 @@ def check_views(model: HasViews) -> None:
         if isinstance(view, tuple) and len(view) != 2:
             raise ValueError(f"views: {view!r} is not a pair: give (estimator, columns).")
     for estimator in list_methods(model):
-        check_base_method(estimator)
+        check_base_method(estimator, on_graph=on_graph)
 
 
 def count_view_features(max_features: int | float, n_features: int) -> int:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data.open_data import map_new_rows, open_training_data
 from cohirf.degrees.drift import Drift, find_drift
 from cohirf.engines.dask import is_dask
 from cohirf.fitting.settings import Settings
+from cohirf.graphs.new_nodes import rate_nodes
 from cohirf.optional import is_installed
 from cohirf.rows.arrays import from_device
 from cohirf.rows.containers import container_of
@@ -42,7 +44,8 @@ class DegreesMixin(FittedModel):
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
-            Rows to rate. A source is read block by block.
+            Rows to rate. A source is read block by block. If the data are a graph, edges as for
+            :meth:`predict`; the degrees are then shares of the votes of neighbours.
 
         Returns
         -------
@@ -64,6 +67,9 @@ class DegreesMixin(FittedModel):
         [True, False, True]
         """
         check_is_fitted(self, "n_clusters_")
+        model: Any = self
+        if model.metric in validation.GRAPH_METRICS:
+            return rate_nodes(self._state, X, model.metric)
         degrees = self._state.degrees
         n_clusters = len(degrees.masses)
         is_sparse = n_clusters > MANY_CLUSTERS and not is_dask(X)
@@ -107,6 +113,7 @@ class DegreesMixin(FittedModel):
         (True, True)
         """
         check_is_fitted(self, "n_clusters_")
+        validation.refuse_graph(self, "score_outliers")
         return _map_rows(self, X, self._state.degrees.outliers.learn().score, None)
 
     @property
@@ -201,6 +208,7 @@ class DegreesMixin(FittedModel):
         True
         """
         check_is_fitted(self, "n_clusters_")
+        validation.refuse_graph(self, "drift")
         if is_dask(X):
             raise TypeError(
                 "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample "

@@ -120,6 +120,9 @@ def from_root(found: Any, n: Any) -> Any:
     sizes = found.sizes[:n]
     with np.errstate(invalid="ignore", over="ignore"):  # equal rows leave at an infinite density
         stabilities = found.stabilities[:n] - np.where(births > 0, births * sizes, 0)
+        stabilities = np.maximum(
+            stabilities, 0
+        )  # rounding must not unselect what ends at its birth
     parents = last - found.parents[:n]
     parents[last] = 0
     arrays = (parents, sizes, births, found.deaths[:n], stabilities)

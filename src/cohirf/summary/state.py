@@ -71,6 +71,18 @@ class FinalClusters:
 
 
 @dataclass(frozen=True, eq=False)
+class NodeReach:
+    """How far new nodes of a graph may be from those of a fit around DBSCAN or HDBSCAN."""
+
+    # the least distance by which a node is reached: infinite if it reaches no others
+    core: Annotated[FloatArray, ranges.distances("n_rows")]
+    # the largest distance by which a node reaches a cluster and belongs to it
+    limits: Annotated[FloatArray, ranges.distances("cluster_numbers")]
+    # of the neighbour whose distance is the least by which a new node reaches others; or 0
+    rank: Annotated[int, ranges.counts()]
+
+
+@dataclass(frozen=True, eq=False)
 class FittedState:
     """All that a model knows of its rows and clusters."""
 
@@ -90,10 +102,13 @@ class FittedState:
     records: list[LevelRecord]  # of each level
     feature_agreement: Annotated[FloatArray, ranges.shares("n_features")]
     # what updates need; None if the model cannot be updated
-    summary: Annotated[Later[Summary | None], ranges.Holds(_check_same_rows, "n_rows")]
+    summary: Annotated[
+        Later[Summary | None], ranges.OPTIONAL, ranges.Holds(_check_same_rows, "n_rows")
+    ]
     changes: Changes | None = None  # what the last update has changed
     history: Annotated[tuple[Step, ...], ranges.Holds(_check_history, "summary")] = ()
     names: dict[int, str] = field(default_factory=dict)  # of clusters, by their numbers
+    reach: NodeReach | None = None  # of a graph, if a method found its clusters by density
 
     @property
     def n_rows(self) -> int:

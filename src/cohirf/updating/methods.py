@@ -190,6 +190,11 @@ def bring_here(model: Any, X: Any) -> Any:
 
     Return ``X`` in this process, too.
     """
+    validation.refuse_graph(
+        model,
+        "An update",
+        "clusters depend on all edges. Fit the graph of all nodes, or label new ones by predict.",
+    )
     state: FittedState | None = getattr(model, "_state", None)
     if state is not None and state.rows.row_map.loads_unasked:
         model.gather()

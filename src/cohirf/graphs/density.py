@@ -1,0 +1,193 @@
+"""DBSCAN and HDBSCAN on a sparse graph of distances: their labels, and what new nodes need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from sklearn.cluster import DBSCAN
+
+from cohirf.graphs.graph import Graph, blocks_of_rows, row_of_entries
+from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows.storage import Storage
+from cohirf.spanning.settings import SpanningSettings
+
+# Up to so many edges, edges of equal weight are chosen and ordered as scikit-learn does.
+REPLAYED_EDGES = 2**20
+SHORTEST = np.finfo(np.float64).tiny  # a weight that is not 0, because an edge of 0 is none
+FAR = 1e200  # between parts without an edge: farther than any distance
+
+
+@dataclass(frozen=True)
+class DensityLabels:
+    """Labels of nodes, and how far new nodes may be from them.
+
+    Attributes
+    ----------
+    labels : array of int, shape (n_nodes,)
+        -1 for noise.
+    core : array of float, shape (n_nodes,)
+        The least distance by which other nodes reach a node: infinite if none does.
+    limits : array of float, shape (n_labels,)
+        The largest distance by which a node reaches a cluster and belongs to it.
+    rank : int
+        Of the neighbour whose distance is the least by which a new node reaches others; 0 if there
+        is no such distance.
+    """
+
+    labels: IntArray
+    core: FloatArray
+    limits: FloatArray
+    rank: int
+
+
+def label_dbscan(graph: Graph, method: DBSCAN) -> DensityLabels:
+    """Label nodes as scikit-learn's DBSCAN with precomputed distances does.
+
+    As there, a node is its own neighbour, and edges go from their row to their column: a cluster
+    grows along the edges of its core nodes.
+    """
+    from cohirf.graphs.kernels import count_near, grow_clusters
+
+    matrix = graph.distances
+    eps = float(method.eps)
+    counts = np.empty(graph.n_nodes, dtype=np.int64)
+    edges = (matrix.indptr, matrix.indices, matrix.data)
+    count_near(*edges, eps, counts)
+    is_core = counts >= method.min_samples
+    labels = np.full(graph.n_nodes, -1, dtype=np.int32)
+    n_clusters = grow_clusters(*edges, eps, is_core, labels)
+    core = np.where(is_core, 0.0, np.inf)
+    return DensityLabels(labels, core, np.full(n_clusters, eps), 0)
+
+
+def label_hdbscan(graph: Graph, settings: SpanningSettings) -> DensityLabels:
+    """Label nodes as scikit-learn's HDBSCAN with precomputed distances does.
+
+    An edge counts in either direction. Parts without an edge between them are far apart, where
+    scikit-learn refuses the graph. A node with fewer stored entries than ``min_samples`` is noise.
+    """
+    from cohirf.spanning.batch_edges import Edges
+    from cohirf.spanning.join_batches import CondensedTree, sort_by_weight
+
+    matrix = graph.symmetric_distances
+    core = find_core(matrix, settings.min_samples)
+    one, two, weights = _weigh_edges(matrix, core)
+    far = _find_bridges(one, two, graph.n_nodes)
+    bridges = Edges(far[:, 0], far[:, 1], np.linspace(FAR, len(far) * FAR, len(far)))
+    tree = CondensedTree(graph.n_nodes, settings, keeps_densities=True)
+    if len(weights) <= REPLAYED_EDGES:
+        tree.merge(_span_as_sklearn(matrix, core, bridges))
+    else:
+        del matrix
+        edges = Edges(one, two, weights)
+        for part in sort_by_weight(edges, np.zeros(graph.n_nodes), Storage()):
+            tree.merge(part)
+        tree.merge(bridges)
+    labels = tree.label()
+    found, selected, cluster, _ = tree.describe()
+    return DensityLabels(
+        labels,
+        core,
+        _find_limits(labels, np.asarray(found.births), selected[cluster]),
+        max(1, settings.min_samples - 1),
+    )
+
+
+def find_core(distances: Any, min_samples: int) -> FloatArray:
+    """Return the distance of the given rank among the stored entries of each row.
+
+    It is infinite if a row has fewer. An entry on the diagonal counts, as in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from cohirf.graphs.density import find_core
+    >>> find_core(sparse.csr_array(np.array([[0.0, 3, 1], [3, 0, 0], [1, 0, 0]])), 2)
+    array([ 3., inf, inf])
+    """
+    core = np.full(distances.shape[0], np.inf)
+    for rows in blocks_of_rows(distances):
+        part = slice(int(distances.indptr[rows.start]), int(distances.indptr[rows.stop]))
+        lengths = np.diff(distances.indptr[rows.start : rows.stop + 1])
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        values = distances.data[part]
+        in_order = values[np.lexsort((values, row))]
+        has_rank = np.flatnonzero(lengths >= min_samples)
+        starts = np.cumsum(lengths) - lengths
+        core[rows.start + has_rank] = in_order[starts[has_rank] + min_samples - 1]
+    return core
+
+
+def _weigh_edges(distances: Any, core: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return each edge once with its mutual reachability; edges that are infinite are left out."""
+    ends_one = []
+    ends_two = []
+    weights = []
+    for rows in blocks_of_rows(distances):
+        part = slice(int(distances.indptr[rows.start]), int(distances.indptr[rows.stop]))
+        lengths = np.diff(distances.indptr[rows.start : rows.stop + 1])
+        one = np.repeat(np.arange(rows.start, rows.stop, dtype=np.int32), lengths)
+        two = distances.indices[part].astype(np.int32, copy=False)
+        above = one < two
+        one = one[above]
+        two = two[above]
+        reach = np.maximum(distances.data[part][above], np.maximum(core[one], core[two]))
+        is_edge = np.isfinite(reach)
+        ends_one.append(one[is_edge])
+        ends_two.append(two[is_edge])
+        weights.append(reach[is_edge].astype(np.float64, copy=False))
+    return np.concatenate(ends_one), np.concatenate(ends_two), np.concatenate(weights)
+
+
+def _span_as_sklearn(distances: Any, core: FloatArray, bridges: Any) -> Any:
+    """Return the edges of the spanning tree in the order in which scikit-learn merges them, if
+    bridges are edges, too.
+    """
+    from cohirf.spanning.batch_edges import Edges
+
+    rows = row_of_entries(distances)
+    reach = np.maximum(distances.data, np.maximum(core[rows], core[distances.indices]))
+    kept = np.isfinite(reach)
+    weights = [np.maximum(reach[kept], SHORTEST), bridges.lengths, bridges.lengths]
+    ends_one = [rows[kept], bridges.one, bridges.two]
+    ends_two = [distances.indices[kept], bridges.two, bridges.one]
+    edges = sparse.csr_matrix(
+        (np.concatenate(weights), (np.concatenate(ends_one), np.concatenate(ends_two))),
+        shape=distances.shape,
+    )
+    edges.sort_indices()
+    found = minimum_spanning_tree(edges)
+    one, two = found.nonzero()
+    lengths: FloatArray = np.where(found.data <= SHORTEST, 0.0, found.data)
+    order = np.argsort(lengths)
+    return Edges(one[order].astype(np.int32), two[order].astype(np.int32), lengths[order])
+
+
+def _find_bridges(one: IntArray, two: IntArray, n_nodes: int) -> IntArray:
+    """Return edges from the largest part to each other one, the larger ones first.
+
+    So small parts do not become a cluster together.
+    """
+    edges = sparse.coo_array((np.ones(len(one), dtype=np.int8), (one, two)), shape=(n_nodes,) * 2)
+    part = connected_components(edges, directed=False)[1]
+    first = np.unique(part, return_index=True)[1]
+    by_size = np.argsort(-np.bincount(part), kind="stable")
+    nodes = first[by_size].astype(np.int32)
+    return np.column_stack([np.broadcast_to(nodes[:1], len(nodes) - 1), nodes[1:]])
+
+
+def _find_limits(labels: IntArray, births: FloatArray, selected: IntArray) -> FloatArray:
+    """Return the distance at which each labelled cluster splits off."""
+    n_labels = int(labels.max(initial=-1)) + 1
+    limits = np.full(n_labels, np.inf)
+    clustered = np.flatnonzero(labels >= 0)
+    of_label = np.zeros(n_labels, dtype=np.int64)
+    of_label[labels[clustered]] = selected[clustered]
+    density = births[of_label]
+    np.divide(1.0, density, out=limits, where=density > 0)
+    return limits

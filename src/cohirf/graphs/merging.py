@@ -1,0 +1,313 @@
+"""Merge the nodes of a graph along its edges, and choose the number of clusters.
+
+The criterion is that of ``beyond/along_graph.py``. A large graph is coarsened first: in each round,
+all pairs of groups merge that are each other's nearest, until a few thousand groups are left. These
+have the tree. The rounds are those that the tree would begin with.
+
+The number of clusters is chosen among the cuts of the tree. Random halves of the edges have a tree
+each; the figure of a number is how much their cuts agree, by the adjusted Rand index, and its
+modularity (Newman, PNAS 103, 2006) less its normalised cut, which has three times the weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from cohirf.beyond.along_graph import link_along_graph
+from cohirf.beyond.choose_merge import cut_linkage, weighted_ari
+from cohirf.beyond.merge_tree import last_clusters
+from cohirf.choice import Choice
+from cohirf.graphs.graph import blocks_of_rows, draw_pairs, row_of_entries
+from cohirf.rows.grouping import FloatArray, IntArray
+
+MOST_GROUPS = 16_000  # that have a tree
+# if fewer than one of so many groups has a partner, groups also merge with the nearest that is left
+FEW_PAIRS = 32
+BRIDGE = np.finfo(np.float32).tiny  # weight between parts without an edge
+
+
+@dataclass(frozen=True)
+class NumberPolicy:
+    """How many clusters a graph has. Table: ``graphs.csv``, of ``benchmarks/quality/graphs.py``."""
+
+    cut: float = (
+        3.0  # weight of the normalised cut, compared with those of modularity and agreement
+    )
+    splits: int = 2  # of the edges into halves
+    most: int = 60  # the largest number of clusters that is tried
+    nodes_per_number: int = 8  # no more numbers than one for so many groups
+    finer: int = 4  # times as many clusters in the finest cut, of which small ones do not count
+
+
+NUMBER = NumberPolicy()
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of nodes, and the weights between them.
+
+    Attributes
+    ----------
+    of_node : array of int, shape (n_nodes,)
+        The group of each node; -1 for nodes without an edge.
+    weights : CSR array of float, shape (n_groups, n_groups)
+        Sums of the weights of edges between groups, and inside them on the diagonal.
+    """
+
+    of_node: IntArray
+    weights: Any
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.weights.shape[0])
+
+
+def group_nodes(weights: Any, most: int = MOST_GROUPS) -> Groups:
+    """Return groups of the nodes with an edge: each node, or at most ``most`` unless the graph has
+    more parts.
+    """
+    has_edge = np.diff(weights.indptr) > 0
+    if has_edge.all():
+        of_node = np.arange(len(has_edge), dtype=np.int32)
+    else:
+        of_node = np.where(has_edge, np.cumsum(has_edge) - 1, -1).astype(np.int32)
+        weights = weights[has_edge][:, has_edge]
+    volumes = np.asarray(weights.sum(axis=1, dtype=np.float64)).ravel()
+    while weights.shape[0] > most:
+        group, n_groups = _merge_round(weights, volumes)
+        if n_groups == weights.shape[0]:
+            break
+        volumes = np.bincount(group, weights=volumes, minlength=n_groups)
+        weights = contract(weights, group, n_groups)
+        of_node[has_edge] = group[of_node[has_edge]]
+    return Groups(of_node, weights)
+
+
+def contract(weights: Any, group: IntArray, n_groups: int) -> Any:
+    """Return the sums of weights between groups."""
+    shape = (n_groups, weights.shape[0])
+    ones = np.ones(len(group), dtype=weights.dtype)
+    members = sparse.csr_array((ones, (group, np.arange(len(group), dtype=group.dtype))), shape)
+    halfway = members @ weights
+    contracted = sparse.csr_array(halfway @ members.T.tocsr())
+    del halfway
+    contracted.sort_indices()
+    return contracted
+
+
+def _merge_round(weights: Any, volumes: FloatArray) -> tuple[IntArray, int]:
+    """Return the group of each group after pairs that are each other's nearest have merged."""
+    n_groups = len(volumes)
+    nearest, distance = _find_nearest(weights, volumes)
+    own = np.arange(n_groups, dtype=nearest.dtype)
+    is_second = (nearest[nearest] == own) & (nearest < own)
+    if FEW_PAIRS * int(is_second.sum()) < n_groups:
+        nearest = _match(nearest, distance)
+        is_second = nearest < own
+    first = np.where(is_second, nearest, own)
+    number = np.cumsum(~is_second, dtype=np.int32) - 1
+    return number[first], int(number[-1]) + 1
+
+
+def _find_nearest(weights: Any, volumes: FloatArray) -> tuple[IntArray, NDArray[np.float32]]:
+    """Return the nearest other group of each group, and its distance; itself if it has no edge.
+
+    Of equal ones, the first.
+    """
+    n_groups = len(volumes)
+    nearest = np.arange(n_groups, dtype=np.int32)
+    least = np.full(n_groups, np.inf, dtype=np.float32)
+    for rows in blocks_of_rows(weights):
+        begin = int(weights.indptr[rows.start])
+        part = slice(begin, int(weights.indptr[rows.stop]))
+        lengths = np.diff(weights.indptr[rows.start : rows.stop + 1])
+        one = np.repeat(np.arange(rows.start, rows.stop), lengths)
+        two = weights.indices[part]
+        of_one = volumes[one]
+        of_two = volumes[two]
+        distance = np.minimum(of_one, of_two) * np.sqrt(of_one + of_two) / weights.data[part]
+        distance = np.minimum(distance, np.finfo(np.float32).max).astype(np.float32)
+        distance[one == two] = np.inf
+        filled = np.flatnonzero(lengths)
+        starts = (weights.indptr[rows.start : rows.stop][filled] - begin).astype(np.int64)
+        of_rows = np.minimum.reduceat(distance, starts)
+        tied = np.flatnonzero(distance == np.repeat(of_rows, lengths[filled]))
+        firsts = tied[np.searchsorted(tied, starts)]
+        has_other = np.isfinite(of_rows)
+        nearest[rows.start + filled[has_other]] = two[firsts[has_other]]
+        least[rows.start + filled] = of_rows
+    return nearest, least
+
+
+def _match(nearest: IntArray, distance: NDArray[np.float32]) -> IntArray:
+    """Return the partner of each group, or itself, if near pairs go first."""
+    partner = np.arange(len(nearest), dtype=nearest.dtype)
+    is_free = [True] * len(nearest)
+    of_group = nearest.tolist()
+    for group in np.argsort(distance, kind="stable").tolist():
+        other = of_group[group]
+        if other != group and is_free[group] and is_free[other]:
+            is_free[group] = is_free[other] = False
+            partner[group] = other
+            partner[other] = group
+    return partner
+
+
+@dataclass(frozen=True, eq=False)
+class Merges:
+    """The merges of some groups up to one, along the edges between them.
+
+    Attributes
+    ----------
+    linkage : array of float, shape (n_groups - 1, 4)
+        As :func:`scipy.cluster.hierarchy.linkage` has it. Parts without an edge between them merge
+        last, at the largest height of float32.
+    n_parts : int
+        Number of these parts.
+    """
+
+    linkage: FloatArray
+    n_parts: int
+
+    @classmethod
+    def of(cls, weights: Any) -> Merges:
+        """Link groups by the weights between them."""
+        n_parts, part = connected_components(weights, directed=False)
+        joined = weights
+        if n_parts > 1:
+            first = np.unique(part, return_index=True)[1]
+            ends = (np.append(first[:-1], first[1:]), np.append(first[1:], first[:-1]))
+            bridges = (np.full(2 * n_parts - 2, BRIDGE), ends)
+            joined = weights + sparse.csr_array(bridges, shape=weights.shape)
+        return cls(link_along_graph(sparse.csr_array(joined.astype(np.float64))), int(n_parts))
+
+    def cut(self, n_clusters: int) -> IntArray:
+        """Return the label of each group after merges to a number of clusters; parts stay apart."""
+        return cut_linkage(self.linkage, max(n_clusters, self.n_parts))
+
+    def cut_each(self, most: int) -> list[IntArray]:
+        """Return the labels of the cuts into all numbers of clusters up to ``most``, from
+        ``n_parts`` on.
+        """
+        n_groups = len(self.linkage) + 1
+        most = min(max(most, self.n_parts), n_groups)
+        finest = cut_linkage(self.linkage, most)
+        n_below = n_groups - most  # merges below the finest cut
+        nodes = last_clusters(self.linkage[:n_below], n_groups)
+        place = np.full(n_groups + n_below, -1)
+        place[nodes] = finest
+        label = np.arange(most)
+        of_node = {int(node): int(place[node]) for node in np.unique(nodes)}
+        coarser = [finest]
+        for step in range(n_below, n_groups - self.n_parts):
+            one, two = (of_node[int(node)] for node in self.linkage[step, :2])
+            label = np.where(label == label[two], label[one], label)
+            of_node[n_groups + step] = one
+            coarser.append(np.unique(label, return_inverse=True)[1][finest])
+        return coarser[::-1]
+
+
+def rate_cuts(weights: Any, divisions: list[IntArray]) -> tuple[FloatArray, FloatArray]:
+    """Return modularity and normalised cut of divisions of some groups.
+
+    The normalised cut is the mean over clusters of the share of their weight that leaves them.
+    """
+    rows = row_of_entries(weights)
+    volumes = np.bincount(rows, weights=weights.data, minlength=weights.shape[0])
+    total = volumes.sum()
+    modularities = []
+    cuts = []
+    for labels in divisions:
+        of_cluster = np.bincount(labels, weights=volumes)
+        is_inside = labels[rows] == labels[weights.indices]
+        inside = np.bincount(
+            labels[rows[is_inside]], weights=weights.data[is_inside], minlength=len(of_cluster)
+        )
+        modularities.append(inside.sum() / total - np.square(of_cluster / total).sum())
+        cuts.append(float(np.mean(1 - inside / of_cluster)))
+    return np.array(modularities), np.array(cuts)
+
+
+def split_edges(weights: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return two random halves of the edges between groups, and all that is inside them."""
+    words = rng.integers(1, 2**63, size=2, dtype=np.int64).astype(np.uint64) | np.uint64(1)
+    rows = row_of_entries(weights)
+    is_first = draw_pairs(rows, weights.indices, words) < 0.5
+    is_inside = rows == weights.indices
+    halves = []
+    for chosen in (is_first, ~is_first):
+        kept = chosen | is_inside
+        edges = (weights.data[kept], (rows[kept], weights.indices[kept]))
+        halves.append(sparse.csr_array(edges, shape=weights.shape))
+    return halves[0], halves[1]
+
+
+def compare_halves(halves: tuple[Any, Any], numbers: list[int], mass: FloatArray) -> FloatArray:
+    """Return the adjusted Rand index of the cuts of two halves into each number of clusters.
+
+    A half with more parts than that is cut into its parts.
+    """
+    cuts = []
+    for half in halves:
+        merges = Merges.of(half)
+        every = merges.cut_each(max(numbers))
+        cuts.append([every[max(number - merges.n_parts, 0)] for number in numbers])
+    return np.array([weighted_ari(one, two, mass) for one, two in zip(*cuts, strict=True)])
+
+
+def choose_number(
+    merges: Merges, weights: Any, sizes: IntArray, least_size: float, rng: np.random.Generator
+) -> tuple[Choice, IntArray]:
+    """Choose the number of clusters among cuts of the merges.
+
+    Parameters
+    ----------
+    merges : Merges
+        The merges of the groups.
+    weights : CSR array
+        Weights between groups.
+    sizes : array of int
+        Number of nodes of each group.
+    least_size : float
+        Parts of fewer nodes are no cluster.
+    rng : Generator
+        Draws halves of the edges.
+    """
+    n_groups = len(sizes)
+    most = min(NUMBER.most, max(2, n_groups // NUMBER.nodes_per_number))
+    every = merges.cut_each(NUMBER.finer * most)
+    counted = [int((np.bincount(each, weights=sizes) >= least_size).sum()) for each in every]
+    places = [
+        place
+        for place, count in enumerate(counted)
+        if 2 <= count <= most and count not in counted[:place]
+    ]
+    if not places:
+        return Choice(1), merges.cut(1)
+    numbers = [counted[place] for place in places]
+    modularity, cuts = rate_cuts(weights, [every[place] for place in places])
+    cut_into = [merges.n_parts + place for place in places]
+    mass = sizes.astype(np.float64)
+    agreement = np.mean(
+        [compare_halves(split_edges(weights, rng), cut_into, mass) for _ in range(NUMBER.splits)],
+        axis=0,
+    )
+    figures = modularity - NUMBER.cut * cuts + agreement
+    best = int(figures.argmax())
+    choice = Choice(
+        numbers[best],
+        merge="graph",
+        candidates=np.array(numbers),
+        figures=figures,
+        silhouettes=np.full(len(numbers), np.nan),
+        strength=float(np.clip(agreement[best] - cuts[best] / 2, 0, 1)),
+        min_share=min(1.0, least_size / max(1, int(sizes.sum()))),
+    )
+    return choice, every[places[best]]
