@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cohirf import open_source
+from cohirf import curate, open_source
 from cohirf.curate import NearDuplicates, Vectors, connect, keep_first, near_duplicates
 
 RNG = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def test_a_threshold_that_is_no_similarity_is_refused(threshold):
 
 
 def test_too_many_pairs_and_rows_of_zeros_are_refused(monkeypatch):
-    monkeypatch.setattr("cohirf.curate.MOST_PAIRS", 10)
+    monkeypatch.setitem(vars(curate.POLICY), "pairs", 10)
     with pytest.raises(ValueError, match="gives more than 10 pairs: give a higher threshold"):
         near_duplicates(1 + RNG.random((20, 3)), 0.5)
     with pytest.raises(ValueError, match="row 1 is all zeros"):

@@ -45,7 +45,7 @@ def cheap_choices(monkeypatch):
 
     How well features and the number of clusters are chosen matters little.
     """
-    monkeypatch.setattr(screening, "N_VIEWS", 4)
+    monkeypatch.setitem(vars(screening.POLICY), "views", 4)
     monkeypatch.setattr(choice, "NUMBER", NumberPolicy(first_numbers=4))
 
 

@@ -20,7 +20,7 @@ RELEVANT = list(range(50, 58))
 @pytest.fixture(autouse=True)
 def few_views(monkeypatch):
     """These features are found with few views, too."""
-    monkeypatch.setattr(screening, "N_VIEWS", 8)
+    monkeypatch.setitem(vars(screening.POLICY), "views", 8)
 
 
 def test_a_pipeline_finds_clusters_under_noise_that_hides_them_from_the_base():
@@ -73,7 +73,7 @@ def test_missing_cells_count_as_the_mean_of_their_column_and_stay_missing():
 
 def test_a_sample_of_rows_decides_and_the_seed_says_which(monkeypatch):
     seen = []
-    monkeypatch.setattr(screening, "SCREENED_ROWS", 150)
+    monkeypatch.setitem(vars(screening.POLICY), "rows", 150)
     monkeypatch.setattr(
         screening,
         "screen_features",

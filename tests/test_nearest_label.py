@@ -22,7 +22,9 @@ def build_numbered(points):
 @pytest.fixture(params=["few rows", "many rows"])
 def n_rows_are(request, monkeypatch):
     """Rows are searched as if they were few, or many: then they are compared with balls first."""
-    monkeypatch.setattr(landmarks, "BALL_ROWS", np.inf if request.param == "few rows" else 0)
+    monkeypatch.setitem(
+        vars(landmarks.LANDMARK), "ball_rows", np.inf if request.param == "few rows" else 0
+    )
 
 
 def test_the_nearest_point_is_found_exactly_in_every_dimension():
@@ -190,8 +192,8 @@ def test_few_rows_and_many_rows_in_any_blocks_get_the_same_labels(monkeypatch):
     assert "balls" not in vars(search)  # preparing them would take longer than the search
     whole = search.label(X)
     assert "balls" in vars(search)
-    monkeypatch.setattr(landmarks, "SEARCHED_ROWS", 400)
-    monkeypatch.setattr(landmarks, "BLOCK_VALUES", 10_000)
+    monkeypatch.setitem(vars(landmarks.LANDMARK), "searched_rows", 400)
+    monkeypatch.setitem(vars(landmarks.LANDMARK), "block_values", 10_000)
     assert_array_equal(search.label(X), whole)
     assert_array_equal(whole[::40], few)
 

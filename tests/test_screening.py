@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from cohirf import screening
 from cohirf.screening import (
-    N_CLUSTERS,
+    POLICY,
     SoftenedSample,
     cluster_on_features,
     count_clusters,
@@ -164,7 +164,7 @@ def test_clusters_of_a_view_are_large_enough_for_a_test():
     labels = cluster_on_features(SoftenedSample.of(X), np.arange(3), rng)
     sizes = np.bincount(labels)
     assert len(sizes) > 1
-    assert sizes.min() >= 403 / (4 * N_CLUSTERS)
+    assert sizes.min() >= 403 / (4 * POLICY.clusters)
 
 
 def test_clusters_that_are_too_small_join_the_smallest_large_one(monkeypatch):
@@ -210,7 +210,7 @@ def skewed_columns():
 
 @pytest.mark.parametrize("block_cells", [50, 2**17])
 def test_values_are_softened_by_twice_their_mean_absolute_deviation(block_cells, monkeypatch):
-    monkeypatch.setattr(screening, "SCREENED_CELLS", block_cells)
+    monkeypatch.setitem(vars(screening.POLICY), "block_cells", block_cells)
     X = skewed_columns()
     centred = X - X.mean(axis=0)
     deviation = np.abs(centred).mean(axis=0)
@@ -222,7 +222,7 @@ def test_values_are_softened_by_twice_their_mean_absolute_deviation(block_cells,
 def test_a_sample_knows_the_moments_of_its_features_and_which_vary_in_enough_rows(
     block_cells, monkeypatch
 ):
-    monkeypatch.setattr(screening, "SCREENED_CELLS", block_cells)
+    monkeypatch.setitem(vars(screening.POLICY), "block_cells", block_cells)
     sample = SoftenedSample.of(skewed_columns())
     values = sample.values
     deviations = values.astype(np.float64) - values.mean(axis=0, dtype=np.float64)
@@ -264,7 +264,7 @@ def test_blocks_are_found_as_their_definition_says():
 def test_the_share_of_two_means_does_not_depend_on_the_size_of_temporary_arrays(monkeypatch):
     sample = SoftenedSample.of(skewed_columns() - 0.5)
     whole = two_means_share(sample)
-    monkeypatch.setattr(screening, "SCREENED_CELLS", 50)
+    monkeypatch.setitem(vars(screening.POLICY), "block_cells", 50)
     assert two_means_share(sample) == pytest.approx(whole)
 
 
@@ -327,11 +327,11 @@ def test_half_of_the_views_of_the_first_round_draw_features_with_given_odds(draw
 
 
 def test_a_view_does_not_test_its_own_features(monkeypatch):
-    monkeypatch.setattr(screening, "VIEW_SIZES", (2,))
-    monkeypatch.setattr(screening, "N_VIEWS", 1)
+    monkeypatch.setitem(vars(screening.POLICY), "view_sizes", (2,))
+    monkeypatch.setitem(vars(screening.POLICY), "views", 1)
     groups = np.repeat([0.0, 10.0], 50)[:, None]
     two = SoftenedSample.of(np.random.default_rng(0).standard_normal((100, 2)) + groups)
-    monkeypatch.setattr(screening, "MAX_SHARE", 1.0)
+    monkeypatch.setitem(vars(screening.POLICY), "largest_view", 1.0)
     assert measure_dependence(two, (0,), stage=0, odds=None).tolist() == [0, 0]
 
 
@@ -351,7 +351,7 @@ def test_few_rows_are_not_tested(drawn):
 
 def test_many_relevant_features_are_not_grouped_into_blocks(monkeypatch):
     X = standardise(np.c_[with_noise(load_iris().data, 10), correlated_blocks(150, 4, 10)])
-    monkeypatch.setattr(screening, "MAX_BLOCK_FEATURES", 10)
+    monkeypatch.setitem(vars(screening.POLICY), "features_in_blocks", 10)
     kept, statistics = screen_features(X, (0,))
     assert kept.tolist() == np.flatnonzero(statistics > 1).tolist()
     assert len(kept) > 40

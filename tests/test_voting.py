@@ -159,14 +159,14 @@ def test_values_decide_which_groups_merge_where_votes_do_not():
 def test_more_codes_than_can_be_linked_join_groups_and_blocks_change_nothing(monkeypatch):
     classes, labels = make_votes(n_rows=400, n_vectors=12, noise=0.3, missing=0.1)
     exact = cohirf.consensus(labels, n_clusters=4)
-    monkeypatch.setattr(voting, "VOTED_ROWS", 37)
+    monkeypatch.setitem(vars(voting.POLICY), "block_rows", 37)
     # codes of blocks are joined at the end, sometimes, and after each block
     for waiting in (
         10**6,
         80,
         0,
     ):
-        monkeypatch.setattr(voting, "WAITING_CODES", waiting)
+        monkeypatch.setitem(vars(voting.POLICY), "waiting_codes", waiting)
         found = cohirf.consensus(labels, n_clusters=4)
         assert np.array_equal(found.labels, exact.labels)
         assert found.hierarchy == exact.hierarchy
@@ -182,7 +182,7 @@ def test_more_codes_than_can_be_linked_join_groups_and_blocks_change_nothing(mon
 def test_very_many_rows_are_kept_in_temporary_files(monkeypatch):
     _, labels = make_votes(n_vectors=5)
     here = cohirf.consensus(labels)
-    monkeypatch.setattr(voting, "LARGE_VOTE", 10)
+    monkeypatch.setitem(vars(voting.POLICY), "rows_in_memory", 10)
     found = cohirf.consensus(labels)
     assert isinstance(found.labels, np.memmap)
     assert np.array_equal(found.labels, here.labels)

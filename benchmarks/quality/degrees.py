@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_blobs
@@ -196,14 +197,14 @@ def show_new_rows(n_rows: int, names: Sequence[str]) -> None:
     table = Table({"data": "<18", "planted": "<8", "landmarks": ">10,"} | columns)
     for name in names:
         data = load(name, n_rows)
-        if data is None or len(data[0]) // 2 <= outliers.MANY_LANDMARKS:
+        if data is None or len(data[0]) // 2 <= outliers.OUTLIER.landmarks:
             continue
         fitted, other = np.array_split(data[0], 2)
         model = CoHiRF(n_clusters=len(np.unique(data[1])), random_state=0).fit(fitted)
         for way in ("box", "moved", "mixed"):
             X, is_outlier = plant(other, way)
             around, exact = (
-                score_among(model, X, most) for most in (outliers.MANY_LANDMARKS, math.inf)
+                score_among(model, X, most) for most in (outliers.OUTLIER.landmarks, math.inf)
             )
             higher = around / exact - 1
             areas = [roc_auc_score(is_outlier, scores) for scores in (around, exact)]
@@ -215,12 +216,9 @@ def score_among(model: CoHiRF, X: np.ndarray, most: float) -> np.ndarray:
     """Return the scores of rows, which are compared with all landmarks if these are at most so
     many.
     """
-    before = outliers.MANY_LANDMARKS
-    outliers.MANY_LANDMARKS = most
-    vars(model).pop("_degrees", None)  # learned from the landmarks
-    scores = model.score_outliers(X)
-    outliers.MANY_LANDMARKS = before
-    return scores
+    with patch.dict(vars(outliers.OUTLIER), landmarks=most):
+        vars(model).pop("_degrees", None)  # learned from the landmarks
+        return model.score_outliers(X)
 
 
 def show_time(n_rows: int) -> None:

@@ -31,19 +31,29 @@ from cohirf.rows.grouping import IntArray, row_blocks, rows_by_label
 from cohirf.sources import ScaledSource, Source, open_source
 from cohirf.sources.scaled import unit_rows
 
-__all__ = ["NearDuplicates", "Vectors", "near_duplicates"]
 
-MOST_PAIRS = 50_000_000  # 1.2 GB; more pairs than that are no list to look at
-READ_ROWS = 4096
-# products of two blocks, 1 MB, stay in the cache of a core: six times as fast as blocks of 4,096
-PAIR_ROWS = 512
-DEVICE_ROWS = 16_384
-LEARNED_ROWS = 2048  # from which the principal components are learned, and their number is chosen
-N_COMPONENTS = (16, 32, 64, 128, 256)
-PAIR_COST = (
-    50  # computing a cosine from all features takes as long as this many components of a bound
-)
-SLACK = 2e-5  # bounds are products of float32
+@dataclass(frozen=True)
+class CuratePolicy:
+    """What near duplicates are found by: it decides on time and memory, not on which are found."""
+
+    pairs: int = 50_000_000  # 1.2 GB; more pairs than that are no list to look at
+    read_rows: int = 4096  # at a time
+    # products of two blocks, 1 MB, stay in the cache of a core: measured, six times as fast as
+    # blocks of 4,096
+    block_rows: int = 512
+    device_rows: int = 16_384  # of a block on a device
+    learned_rows: int = 2048  # from which principal components are learned, and their number
+    components: tuple[int, ...] = (16, 32, 64, 128, 256)
+    # measured: computing a cosine from all features takes as long as this many components of a
+    # bound
+    pair_cost: int = 50
+    slack: float = 2e-5  # bounds are products of float32
+
+
+POLICY = CuratePolicy()
+
+
+__all__ = ["NearDuplicates", "Vectors", "near_duplicates"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +216,7 @@ class Vectors:
 
     def blocks(self) -> Iterator[Any]:
         """Yield all rows in blocks."""
-        for block in row_blocks(self.n_rows, READ_ROWS):
+        for block in row_blocks(self.n_rows, POLICY.read_rows):
             yield self.take(np.arange(block.start, block.stop))
 
     def find_equal(self) -> IntArray:
@@ -220,11 +230,11 @@ class Vectors:
         """Return components of each row, and the length of the rest: their products are not below
         the cosines.
         """
-        rows = np.unique(np.linspace(0, self.n_rows - 1, LEARNED_ROWS).astype(np.int64))
+        rows = np.unique(np.linspace(0, self.n_rows - 1, POLICY.learned_rows).astype(np.int64))
         sample = np.asarray(to_host(self.take(rows)), dtype=np.float32)
-        most = min(N_COMPONENTS[-1], *sample.shape)
+        most = min(POLICY.components[-1], *sample.shape)
         _, _, directions = randomized_svd(sample, most, random_state=0)
-        sizes = [size for size in N_COMPONENTS if size < most] + [most]
+        sizes = [size for size in POLICY.components if size < most] + [most]
         costs = [
             _cost(_bound_rows(sample, directions[:size].T), threshold, sample.shape[1])
             for size in sizes
@@ -262,13 +272,13 @@ def _cost(bounds: Floats, threshold: float, n_features: int) -> float:
     the threshold.
     """
     # without rows with themselves
-    share = np.mean(bounds @ bounds.T >= threshold - SLACK) - 1 / len(bounds)
-    return float(bounds.shape[1] + PAIR_COST * n_features * share)
+    share = np.mean(bounds @ bounds.T >= threshold - POLICY.slack) - 1 / len(bounds)
+    return float(bounds.shape[1] + POLICY.pair_cost * n_features * share)
 
 
 def find_pairs(bounds: Any, threshold: float) -> IntArray:
     """Return all pairs of rows of which the product is at least the threshold, block by block."""
-    step = PAIR_ROWS if isinstance(bounds, np.ndarray) else DEVICE_ROWS
+    step = POLICY.block_rows if isinstance(bounds, np.ndarray) else POLICY.device_rows
     n_rows = int(bounds.shape[0])
     n_pairs = 0
     found = [np.empty((0, 2), dtype=np.int64)]
@@ -276,7 +286,7 @@ def find_pairs(bounds: Any, threshold: float) -> IntArray:
         for right in row_blocks(n_rows - left.start, step):
             start = left.start + right.start
             products = bounds[left, :] @ bounds[start : left.start + right.stop, :].T
-            is_near = products >= threshold - SLACK
+            is_near = products >= threshold - POLICY.slack
             xp = namespace(is_near)
             if xp is np:
                 cells = np.flatnonzero(is_near)
@@ -288,9 +298,9 @@ def find_pairs(bounds: Any, threshold: float) -> IntArray:
             )
             found.append(pairs[pairs[:, 0] < pairs[:, 1]])
             n_pairs += len(found[-1])
-            if n_pairs > MOST_PAIRS:
+            if n_pairs > POLICY.pairs:
                 raise ValueError(
-                    f"threshold={threshold} gives more than {MOST_PAIRS:,} pairs: give a higher "
+                    f"threshold={threshold} gives more than {POLICY.pairs:,} pairs: give a higher "
                     "threshold, or groups=."
                 )
     return np.concatenate(found)

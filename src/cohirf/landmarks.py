@@ -43,22 +43,34 @@ from cohirf.rows.distances import DifferenceOffsets, find_nearest, find_offsets,
 from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
 
-MAX_LANDMARKS = 10_000
-N_NEIGHBORS = 20  # landmarks that a row is compared with, to say whether it is an outlier
-MAX_TREE_FEATURES = 12  # with more features, products with the points are faster than a tree
-FEW_POINTS = 500  # with fewer, a product with all of them is faster than a tree
-BALL_ROWS = 1000  # with fewer, to prepare balls takes longer than the search
-SEARCHED_ROWS = 2**14  # at a time
-BLOCK_VALUES = 2**21  # of a temporary matrix
-# of a matrix that is read several times: it stays in the cache of a processor
-CACHED_VALUES = 2**17
-# points of a cell on average; with half of it, errors were twice as large, and time was the same
-CELL_SIZE = 128
-MAX_ITER = 10  # of K-Means: cells need not be the best ones
-BALL_COST = (
-    50  # measured: to begin with another ball takes a row as long as a comparison with 50 points
-)
-N_TRIED = 200  # points on which balls are tried out
+
+@dataclass(frozen=True)
+class LandmarkPolicy:
+    """How many landmarks there are, and how the nearest is found.
+
+    The first two change results; ``benchmarks/notes/predict.rst`` has times of the search.
+    """
+
+    landmarks: int = 10_000  # of a fit, at most
+    neighbours: int = 20  # landmarks that a row is compared with, to say whether it is an outlier
+    # with more features, products with the points are faster than a tree; with fewer points, too
+    tree_features: int = 12
+    tree_points: int = 500
+    ball_rows: int = 1000  # with fewer, to prepare balls takes longer than the search
+    searched_rows: int = 2**14  # at a time
+    block_values: int = 2**21  # of a temporary matrix
+    # of a matrix that is read several times: it stays in the cache of a processor
+    cached_values: int = 2**17
+    # points of a cell on average; with half of it, errors were twice as large, and time was the
+    # same
+    cell_points: int = 128
+    cell_iterations: int = 10  # of K-Means: cells need not be the best ones
+    # measured: to begin with another ball takes a row as long as a comparison with 50 points
+    ball_cost: int = 50
+    tried_points: int = 200  # on which balls are tried out
+
+
+LANDMARK = LandmarkPolicy()
 
 
 def sample_landmarks(
@@ -67,7 +79,7 @@ def sample_landmarks(
     rng: np.random.Generator,
     *,
     candidates: IntArray | None = None,
-    max_landmarks: int = MAX_LANDMARKS,
+    max_landmarks: int = LANDMARK.landmarks,
     sizes: IntArray | None = None,
 ) -> IntArray:
     """Return sorted row numbers: all ``candidates``, or a sample of them that contains rows of
@@ -115,7 +127,7 @@ def choose_evenly(clusters: IntArray, masses: NDArray[np.float64]) -> IntArray:
     counts = np.bincount(clusters[clustered], minlength=len(masses))
     rows_of_each = masses / counts
     kept = np.ceil(counts * rows_of_each / rows_of_each.max()).astype(np.int64)
-    kept = np.minimum(counts, np.maximum(kept, N_NEIGHBORS + 1))
+    kept = np.minimum(counts, np.maximum(kept, LANDMARK.neighbours + 1))
     starts, order = rows_by_label(clusters[clustered], len(masses))
     parts = [
         order[start + (np.arange(n_kept) * n_all) // n_kept]
@@ -260,7 +272,9 @@ class NearestLabel:
         """
         offsets = find_offsets(points)
         points = offsets.subtract(points)
-        uses_tree = points.shape[1] <= MAX_TREE_FEATURES and points.shape[0] > FEW_POINTS
+        uses_tree = (
+            points.shape[1] <= LANDMARK.tree_features and points.shape[0] > LANDMARK.tree_points
+        )
         tree = KDTree(as_array(points)) if uses_tree else None
         return cls(Expanded.of_points(points), labels, tree, offsets)
 
@@ -282,13 +296,13 @@ class NearestLabel:
 
         The first of equally near ones.
         """
-        if X.shape[0] < BALL_ROWS or self.balls is None:
+        if X.shape[0] < LANDMARK.ball_rows or self.balls is None:
             find = self._search
         else:
             find = self._look_and_search
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
-        for start in range(0, X.shape[0], SEARCHED_ROWS):
-            block = slice(start, start + SEARCHED_ROWS)
+        for start in range(0, X.shape[0], LANDMARK.searched_rows):
+            block = slice(start, start + LANDMARK.searched_rows)
             found[block] = find(self.prepare(X[block]))
         return found
 
@@ -314,7 +328,7 @@ class NearestLabel:
         if self.tree is not None:
             return np.asarray(self.labels[self.tree.query(as_array(X))[1]])
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
-        step = CACHED_VALUES // len(self.labels) + 1
+        step = LANDMARK.cached_values // len(self.labels) + 1
         for start in range(0, len(found), step):
             chunk = slice(start, start + step)
             rows = Expanded.of_rows(X[chunk], self.points.values.dtype)
@@ -339,7 +353,7 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
 def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:
     """Return the squared distance of each pair of a row and a point, from exact differences."""
     squares = np.empty(len(rows))
-    step = BLOCK_VALUES // points.shape[1] + 1
+    step = LANDMARK.block_values // points.shape[1] + 1
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         differences = X[rows[block]].astype(np.float64) - points[numbers[block]].astype(np.float64)
@@ -352,7 +366,12 @@ def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Fl
 
 def divide_points(points: Any) -> KMeans:
     """Divide points into cells."""
-    method = KMeans(len(points) // CELL_SIZE + 1, n_init=1, max_iter=MAX_ITER, random_state=0)
+    method = KMeans(
+        len(points) // LANDMARK.cell_points + 1,
+        n_init=1,
+        max_iter=LANDMARK.cell_iterations,
+        random_state=0,
+    )
     with warnings.catch_warnings():
         # points may be equal, so that cells are empty
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -441,7 +460,7 @@ class Balls:
     def _compare_with(self, ball: int, rows: Expanded, numbers: IntArray, look: Look) -> None:
         """Narrow the bounds of some rows by comparing them with the points of a ball."""
         points = self.points.take(self.parts[ball])
-        for chunk in row_blocks(len(numbers), BLOCK_VALUES // len(points.error) + 1):
+        for chunk in row_blocks(len(numbers), LANDMARK.block_values // len(points.error) + 1):
             some = rows.take(numbers[chunk])
             lower = some.bound_squares(points)
             _, upper = find_lowest(lower, some, points)
@@ -471,7 +490,9 @@ def choose_balls(points: Expanded, labels: IntArray, search_cost: float | None) 
         if cost < lowest_cost:
             best = balls
             lowest_cost = cost
-        if cost < 2 * len(parts) or n_points / CELL_SIZE > lowest_cost:  # smaller parts cannot pay
+        if (
+            cost < 2 * len(parts) or n_points / LANDMARK.cell_points > lowest_cost
+        ):  # smaller parts cannot pay
             break
     return best
 
@@ -492,13 +513,13 @@ def _try_out(balls: Balls, search_cost: float | None) -> float:
     A decided one costs 0.
     """
     points = balls.points
-    chosen = np.arange(0, len(points.error), len(points.error) // N_TRIED + 1)
+    chosen = np.arange(0, len(points.error), len(points.error) // LANDMARK.tried_points + 1)
     rows = Expanded.of_rows(points.values[chosen], points.values.dtype)
     look = balls.look(rows)
     undecided = balls.find_undecided(look)
     if search_cost is not None:
         return search_cost * len(undecided) / len(chosen)
-    costs = np.array([len(part) for part in balls.parts]) + BALL_COST
+    costs = np.array([len(part) for part in balls.parts]) + LANDMARK.ball_cost
     cost = costs[look.nearest[undecided]].sum()
     squares = rows.bound_squares(points)
     squares[np.arange(len(chosen)), chosen] = np.inf

@@ -35,29 +35,33 @@ from cohirf.engines.local import one_thread
 from cohirf.rows.grouping import FloatArray, IntArray, compress, row_blocks
 from cohirf.validation import column_means
 
-SCREENED_ROWS = 2000
-N_ROUNDS = 3
-N_VIEWS = 20
-# a signal in few features needs small views, one spread over many needs large ones
-VIEW_SIZES = (
-    3,
-    10,
-    30,
-    100,
-)
-MAX_SHARE = 2 / 3  # largest share of the available features in a view: some must stay outside of it
-N_CLUSTERS = 8
-N_ITER = 20
-TESTED_PER_CLUSTER = 10
-ERROR_RATE = 0.01  # probability that any feature passes although no feature depends on another
-BLOCK_CORRELATION = 0.5
-MAX_BLOCK_FEATURES = 2000
-# share of variance that two means rarely explain in a unimodal distribution (uniform: 0.83)
-TWO_GROUPS = 0.87
-SOFTNESS = 2.0
-MIN_VARIANCE = 1e-9  # of softened values: smaller variances are rounding errors
-SCREENED_CELLS = 2**17
-ROWS_PER_CLUSTER = 4  # rows in which a feature must vary, for each cluster
+
+@dataclass(frozen=True)
+class ScreenPolicy:
+    """How features are tested. No table compares values; ``noise.csv`` is of the result."""
+
+    rows: int = 2000  # that are looked at
+    rounds: int = 3  # each draws its views from the features found before
+    views: int = 20  # in each round
+    # features of a view: a signal in few features needs small views, one spread over many large
+    # ones
+    view_sizes: tuple[int, ...] = (3, 10, 30, 100)
+    largest_view: float = 2 / 3  # share of the features: some must stay outside of it
+    clusters: int = 8  # of a view, at most
+    rows_per_cluster: int = 10
+    iterations: int = 20  # of K-Means
+    error_rate: float = 0.01  # probability that any feature passes if none depends on another
+    correlation: float = 0.5  # from which on features form a block
+    features_in_blocks: int = 2000  # with more, their correlations are not computed
+    # share of variance that two means rarely explain in a unimodal distribution (uniform: 0.83)
+    two_groups: float = 0.87
+    softness: float = 2.0  # width of softened values, in mean absolute deviations
+    smallest_variance: float = 1e-9  # of softened values: smaller ones are rounding errors
+    varying_rows: int = 4  # in which a feature must vary, for each cluster
+    block_cells: int = 2**17  # that are softened at a time
+
+
+POLICY = ScreenPolicy()
 
 
 class FeatureScreen(SelectorMixin, BaseEstimator):
@@ -135,7 +139,7 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
         entropy = root_entropy(self.random_state)
         n_rows = X.shape[0]
         rows = generator_at(entropy, Draw.SCREEN).choice(
-            n_rows, min(n_rows, SCREENED_ROWS), replace=False
+            n_rows, min(n_rows, POLICY.rows), replace=False
         )
         sample = X[np.sort(rows)]
         columns: IntArray = np.arange(X.shape[1])
@@ -143,7 +147,9 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
         # of words in few rows, nothing can be said; the others are not too many
         if sparse.issparse(sample):
             counts = np.bincount(sample.indices, minlength=X.shape[1])
-            columns = np.flatnonzero(counts >= ROWS_PER_CLUSTER * count_clusters(sample.shape[0]))
+            columns = np.flatnonzero(
+                counts >= POLICY.varying_rows * count_clusters(sample.shape[0])
+            )
             sample = sample[:, columns].toarray()
         self.statistics_ = np.zeros(X.shape[1])
         if len(columns):
@@ -177,7 +183,7 @@ def screen_features(X: Any, entropy: Entropy) -> tuple[IntArray, FloatArray]:
     sample = SoftenedSample.of(X)
     statistics = measure_dependence(sample, entropy, stage=0, odds=_odds(two_means_share(sample)))
     relevant = np.flatnonzero(statistics > 1)
-    if 2 < len(relevant) <= MAX_BLOCK_FEATURES:
+    if 2 < len(relevant) <= POLICY.features_in_blocks:
         kept = keep_blocks(sample.take(relevant), entropy)
         relevant = relevant[kept] if len(kept) > 1 else relevant
     return relevant if len(relevant) > 1 else np.arange(X.shape[1]), statistics
@@ -205,8 +211,10 @@ class SoftenedSample:
         # divided by the fourth moment, this is the number of rows that vary: about 1 for a single
         # outlier
         rows_that_vary = n_rows * variances**2
-        n_needed = ROWS_PER_CLUSTER * count_clusters(n_rows)
-        is_testable = (variances > MIN_VARIANCE) & (rows_that_vary >= n_needed * central_fourths)
+        n_needed = POLICY.varying_rows * count_clusters(n_rows)
+        is_testable = (variances > POLICY.smallest_variance) & (
+            rows_that_vary >= n_needed * central_fourths
+        )
         return cls(values, means, n_rows * variances, is_testable)
 
     @property
@@ -229,7 +237,7 @@ class SoftenedSample:
 
 def count_clusters(n_rows: int) -> int:
     """Return the number of clusters to find in a view."""
-    return max(2, min(N_CLUSTERS, n_rows // TESTED_PER_CLUSTER))
+    return max(2, min(POLICY.clusters, n_rows // POLICY.rows_per_cluster))
 
 
 def measure_dependence(
@@ -243,19 +251,22 @@ def measure_dependence(
     is corrected for the number of features, views and rounds.
     """
     statistics = np.zeros(sample.n_features)
-    if sample.n_rows < 2 * TESTED_PER_CLUSTER:
+    if sample.n_rows < 2 * POLICY.rows_per_cluster:
         return statistics
-    level = ERROR_RATE / (sample.n_features * N_VIEWS * N_ROUNDS)
+    level = POLICY.error_rate / (sample.n_features * POLICY.views * POLICY.rounds)
     found = np.zeros(sample.n_features, dtype=bool)
-    for number in range(N_ROUNDS):
+    for number in range(POLICY.rounds):
         if found.any():
             pool = np.flatnonzero(found)
         else:
             pool = np.arange(sample.n_features)
-        for view in range(N_VIEWS):
+        for view in range(POLICY.views):
             rng = generator_at(entropy, Draw.SCREEN, stage, number, view)
-            size = min(VIEW_SIZES[view % len(VIEW_SIZES)], math.ceil(MAX_SHARE * len(pool)))
-            by_odds = number == 0 and view // len(VIEW_SIZES) % 2 == 0
+            size = min(
+                POLICY.view_sizes[view % len(POLICY.view_sizes)],
+                math.ceil(POLICY.largest_view * len(pool)),
+            )
+            by_odds = number == 0 and view // len(POLICY.view_sizes) % 2 == 0
             features = np.sort(rng.choice(pool, size, replace=False, p=odds if by_odds else None))
             ratio = _f_ratio(sample, cluster_on_features(sample, features, rng), level)
             ratio[features] = 0  # clusters of a view fit its own features even if these are noise
@@ -275,7 +286,7 @@ def cluster_on_features(
     """
     n_clusters = count_clusters(sample.n_rows)
     k_means = KMeans(
-        n_clusters, n_init=1, max_iter=N_ITER, random_state=int(rng.integers(2**31 - 1))
+        n_clusters, n_init=1, max_iter=POLICY.iterations, random_state=int(rng.integers(2**31 - 1))
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
@@ -296,14 +307,14 @@ def keep_blocks(sample: SoftenedSample, entropy: Entropy) -> IntArray:
         return np.arange(sample.n_features)
     chosen = sample.take(representatives)
     depends = measure_dependence(chosen, entropy, stage=1, odds=None) > 1
-    return np.flatnonzero((depends | (two_means_share(chosen) > TWO_GROUPS))[block])
+    return np.flatnonzero((depends | (two_means_share(chosen) > POLICY.two_groups))[block])
 
 
 def find_blocks(sample: SoftenedSample) -> tuple[IntArray, IntArray]:
     """Group features by absolute correlation.
 
     Repeatedly, the feature with the highest summed correlation to the remaining features forms a
-    block with all of them that correlate with it by ``BLOCK_CORRELATION`` or more. Returns that
+    block with all of them that correlate with it by ``POLICY.correlation`` or more. Returns that
     feature for each block, its representative, and the block of each feature.
     """
     scaled = (sample.values - sample.means) / np.sqrt(
@@ -311,7 +322,7 @@ def find_blocks(sample: SoftenedSample) -> tuple[IntArray, IntArray]:
     )
     correlation = np.abs(scaled.T @ scaled)
     np.fill_diagonal(correlation, 1)
-    correlation[correlation < BLOCK_CORRELATION] = 0
+    correlation[correlation < POLICY.correlation] = 0
     closeness = correlation.sum(axis=0)
     block = np.full(sample.n_features, -1)
     representatives: list[int] = []
@@ -330,7 +341,7 @@ def two_means_share(sample: SoftenedSample) -> FloatArray:
     """
     threshold = sample.means
     n_rows = sample.n_rows
-    for _ in range(N_ITER // 3):
+    for _ in range(POLICY.iterations // 3):
         n_above, above = _count_and_sum_above(sample.values, threshold)
         n_below = n_rows - n_above
         below = n_rows * sample.means - above
@@ -377,9 +388,9 @@ def _soften(X: Any) -> NDArray[np.float32]:
     test.
     """
     centre = X.mean(axis=0)
-    blocks = list(row_blocks(len(X), SCREENED_CELLS // X.shape[1] + 1))
+    blocks = list(row_blocks(len(X), POLICY.block_cells // X.shape[1] + 1))
     deviation = np.sum([np.abs(X[block] - centre).sum(axis=0) for block in blocks], axis=0) / len(X)
-    width = SOFTNESS * np.where(deviation > 0, deviation, 1)
+    width = POLICY.softness * np.where(deviation > 0, deviation, 1)
     values = np.empty(X.shape, dtype=np.float32)
     for block in blocks:
         centred = X[block] - centre
@@ -389,7 +400,7 @@ def _soften(X: Any) -> NDArray[np.float32]:
 
 def _power_sums(values: Any, power: int) -> FloatArray:
     """Return the sum of a power of each column."""
-    blocks = row_blocks(len(values), SCREENED_CELLS // values.shape[1] + 1)
+    blocks = row_blocks(len(values), POLICY.block_cells // values.shape[1] + 1)
     return np.asarray(
         np.sum(
             [(values[block].astype(np.float64) ** power).sum(axis=0) for block in blocks], axis=0
@@ -402,7 +413,7 @@ def _count_and_sum_above(values: Any, threshold: FloatArray) -> tuple[FloatArray
     n_rows, n_features = values.shape
     count = np.zeros(n_features)
     total = np.zeros(n_features)
-    for block in row_blocks(n_rows, SCREENED_CELLS // n_features + 1):
+    for block in row_blocks(n_rows, POLICY.block_cells // n_features + 1):
         is_above = values[block] > threshold
         count += is_above.sum(axis=0)
         total += np.where(is_above, values[block], 0).sum(axis=0)

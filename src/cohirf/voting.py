@@ -45,9 +45,19 @@ from cohirf.sources import Source, open_source
 from cohirf.sources.tables import frame_names, is_frame
 from cohirf.summary.vectors import look_up
 
-VOTED_ROWS = 2**18  # of labels that are read at a time
-WAITING_CODES = 2**20  # of blocks whose codes are not compared with each other yet
-LARGE_VOTE = 2**24  # with more rows, vectors are kept in temporary files
+
+@dataclass(frozen=True)
+class VotingPolicy:
+    """How much of given partitions is read and kept at a time; it changes no label."""
+
+    block_rows: int = 2**18  # of labels that are read at a time
+    waiting_codes: int = 2**20  # of blocks whose codes are not compared with each other yet
+    rows_in_memory: int = 2**24  # with more rows, vectors are kept in temporary files
+
+
+POLICY = VotingPolicy()
+
+
 NEEDED = {"majority": 0.5, "refined": 0.5, "strict": 1.0, "relaxed": 1.0}
 
 
@@ -343,7 +353,7 @@ class _Votes:
     def __init__(self, n_rows: int, read: Callable[[], Iterator[NDArray[Any]]]) -> None:
         self.n_rows = n_rows
         self._read = read
-        self._storage: Storage = ScratchStorage() if n_rows > LARGE_VOTE else Storage()
+        self._storage: Storage = ScratchStorage() if n_rows > POLICY.rows_in_memory else Storage()
 
     def fold(self, weights: FloatArray | None) -> tuple[_Folded, IntArray, IntArray]:
         """Return the distinct codes, the number that each has in the rows, and the number of the
@@ -360,7 +370,9 @@ class _Votes:
             of_row[spans[-1]] = block.of_row
             blocks.append(replace(block, of_row=block.of_row[:0].copy()))
             start += len(labels)
-            if sum(len(block.distinct) for block in blocks[1:]) > max(WAITING_CODES, len(number)):
+            if sum(len(block.distinct) for block in blocks[1:]) > max(
+                POLICY.waiting_codes, len(number)
+            ):
                 blocks, spans, number = self._join(blocks, spans, number, of_row)
         blocks, _, number = self._join(blocks, spans, number, of_row)
         return blocks[0], number, of_row
@@ -407,7 +419,7 @@ class _Votes:
         """Return the hierarchy of all rows."""
         kinds = (index_dtype(self.n_rows), np.uint8)
         parents, absorbed_at = (self._storage.vector(self.n_rows, kind) for kind in kinds)
-        for block in row_blocks(self.n_rows, VOTED_ROWS):
+        for block in row_blocks(self.n_rows, POLICY.block_rows):
             own = np.arange(block.start, block.stop)
             group = group_of_code[codes_of_rows[block]]
             parents[block] = np.where(group < 0, own, clusters.group_rows[group])
@@ -474,7 +486,7 @@ def _open_votes(labels: Any) -> _Votes:
         _refuse_other_rows(f"vector {number}", len(vector), n_rows)
     if n_rows == 0:
         raise ValueError("labels has 0 rows: give at least one.")
-    blocks = list(row_blocks(n_rows, VOTED_ROWS))
+    blocks = list(row_blocks(n_rows, POLICY.block_rows))
     return _Votes(
         n_rows,
         lambda: (np.stack([vector[block] for vector in vectors], axis=1) for block in blocks),

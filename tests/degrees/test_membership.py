@@ -117,7 +117,7 @@ def test_many_clusters_have_sparse_degrees(monkeypatch):
     X, _ = make_blobs(600, centers=6, cluster_std=0.5, random_state=0)
     model = CoHiRF(n_clusters=6, random_state=0).fit(X)
     dense = model.membership(X)
-    monkeypatch.setattr(module, "MANY_CLUSTERS", 5)
+    monkeypatch.setitem(vars(module.DEGREE), "dense_clusters", 5)
     found = model.membership(X)
     assert sparse.issparse(found)
     assert found.nnz < dense.size

@@ -10,7 +10,8 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import roc_auc_score
 
 from cohirf import CoHiRF, load, open_source
-from cohirf.landmarks import N_NEIGHBORS, choose_evenly
+from cohirf.degrees.policy import OUTLIER
+from cohirf.landmarks import LANDMARK, choose_evenly
 
 
 def with_outliers(n_outliers=20):
@@ -116,7 +117,7 @@ def test_each_landmark_stands_for_as_many_rows():
 
 def test_small_clusters_keep_their_neighbours():
     chosen = choose_evenly(np.repeat([0, 1], [500, 500]), np.array([1e6, 500.0]))
-    assert (chosen >= 500).sum() == N_NEIGHBORS + 1
+    assert (chosen >= 500).sum() == LANDMARK.neighbours + 1
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +131,7 @@ def large():
 
 def compare_with_all(model, X, monkeypatch):
     """Return scores of rows that are compared with all landmarks."""
-    monkeypatch.setattr("cohirf.degrees.outliers.MANY_LANDMARKS", np.inf)
+    monkeypatch.setitem(vars(OUTLIER), "landmarks", np.inf)
     degrees = model._state.degrees
     return replace(degrees, landmarks=degrees.landmarks).outliers.score(X)
 

@@ -35,7 +35,7 @@ MB = 10**6
 def one_process_for_all(call, monkeypatch):
     monkeypatch.setattr(plan_module, "fresh_process", lambda: nullcontext(call))
     # on a slow machine, as many probes as on a fast one
-    monkeypatch.setattr(probe, "PROBING_SECONDS", math.inf)
+    monkeypatch.setitem(vars(probe.PROBE), "seconds", math.inf)
 
 
 def plan_for(base, room, **options):

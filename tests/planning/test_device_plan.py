@@ -6,7 +6,8 @@ import pytest
 from cohirf import CoHiRF, open_source
 from cohirf.engines.streaming import RUNS_AHEAD
 from cohirf.planning import plan
-from cohirf.planning.plan import LARGEST_BATCH, ROW_BYTES, USABLE, plan_for_device
+from cohirf.planning.plan import LARGEST_BATCH, plan_for_device
+from cohirf.planning.policy import PLAN
 
 X = np.random.default_rng(0).normal(size=(1000, 8)).astype(np.float32)
 ROW = X[0].nbytes
@@ -19,7 +20,7 @@ def free(monkeypatch):
 
 
 def test_all_rows_are_one_batch_if_they_fit(free):
-    needed = 1000 * (ROW * 1.5 + ROW_BYTES) / USABLE
+    needed = 1000 * (ROW * 1.5 + PLAN.device_bytes) / PLAN.usable
     free(needed)
     assert plan_for_device("cuda", ROW, 0.5, None, 1000) is None
     free(needed - 1)
@@ -31,8 +32,8 @@ def test_there_is_room_for_the_runs_that_are_read_ahead(free):
     size = plan_for_device("cuda", ROW, 0.5, None, 10**9)
     largest = LARGEST_BATCH * size
     # the runs, one of them without its held-aside rows, a view of it, and what belongs to its rows
-    needed = largest * (ROW * (1 + RUNS_AHEAD) + ROW + ROW / 2 + ROW_BYTES)
-    assert 0.98 * USABLE * 10**6 < needed <= USABLE * 10**6
+    needed = largest * (ROW * (1 + RUNS_AHEAD) + ROW + ROW / 2 + PLAN.device_bytes)
+    assert 0.98 * PLAN.usable * 10**6 < needed <= PLAN.usable * 10**6
 
 
 def test_rows_that_are_on_the_device_need_no_copy(free):

@@ -15,12 +15,8 @@ from sklearn.cluster import KMeans
 
 from cohirf.planning import probe
 from cohirf.planning.memory import resident_bytes
+from cohirf.planning.policy import PROBE
 from cohirf.planning.probe import (
-    LARGEST_STEP,
-    MEMORY_SHARE,
-    PROBING_SECONDS,
-    SMALLEST_STEP,
-    TIME_SHARE,
     Neighbourhood,
     Probe,
     coarse_sizes,
@@ -167,7 +163,7 @@ def points():
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_rows_are_the_nearest_ones_to_one_row(monkeypatch, points, kind):
-    monkeypatch.setattr(probe, "NEAR_ROWS", 64)
+    monkeypatch.setitem(vars(probe.PROBE), "near_rows", 64)
     near = Neighbourhood(ArrayRows(kind(points)), None, (0,))
     found = near.take(50)
     found = found.toarray() if sparse.issparse(found) else found
@@ -212,7 +208,7 @@ def probed(
 def test_sizes_rise_step_by_step_from_the_smallest():
     sizes = [probe.n_rows for probe in probed(n_bytes=lambda b: 1000 * b)]
     assert sizes[0] == 100
-    assert all(SMALLEST_STEP <= b / a <= LARGEST_STEP for a, b in pairwise(sizes))
+    assert all(PROBE.smallest_step <= b / a <= PROBE.largest_step for a, b in pairwise(sizes))
 
 
 @pytest.mark.parametrize("power", [1, 1.5, 2])
@@ -220,7 +216,9 @@ def test_sizes_rise_step_by_step_from_the_smallest():
 def test_probes_come_close_to_the_memory_of_a_batch_and_stay_below_it(power, factor):
     last = probed(n_bytes=lambda b: factor * b**power, n_rows=10**10)[-1]
     assert (
-        MEMORY_SHARE * 1e9 / (2 * SMALLEST_STEP**power) <= last.n_bytes <= 1.1 * MEMORY_SHARE * 1e9
+        PROBE.memory * 1e9 / (2 * PROBE.smallest_step**power)
+        <= last.n_bytes
+        <= 1.1 * PROBE.memory * 1e9
     )
 
 
@@ -228,16 +226,16 @@ def test_probes_come_close_to_the_memory_of_a_batch_and_stay_below_it(power, fac
 def test_probing_ends_when_it_takes_too_long(power):
     probes = probed(seconds=lambda b: (b / 1000) ** power, n_rows=20_000)
     assert (
-        PROBING_SECONDS / 2 / SMALLEST_STEP**power
+        PROBE.seconds / 2 / PROBE.smallest_step**power
         <= sum(probe.seconds for probe in probes)
-        <= PROBING_SECONDS
+        <= PROBE.seconds
     )
 
 
 def test_a_slow_fit_is_worth_slow_probes():
     probes = probed(seconds=lambda b: b / 10, n_rows=10**6)  # a day: 2% of it is half an hour
-    assert probes[-1].n_rows * SMALLEST_STEP * 1.2 >= TIME_SHARE * 10**6
-    assert probes[-1].n_rows <= TIME_SHARE * 10**6
+    assert probes[-1].n_rows * PROBE.smallest_step * 1.2 >= PROBE.time * 10**6
+    assert probes[-1].n_rows <= PROBE.time * 10**6
 
 
 def test_probing_ends_with_the_rows():

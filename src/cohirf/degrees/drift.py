@@ -17,6 +17,7 @@ import numpy as np
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data import Data
 from cohirf.degrees.degrees import Degrees
+from cohirf.degrees.policy import DRIFT
 from cohirf.rows.arrays import as_array
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
 from cohirf.summary.numbers import Step, call_cluster, positions_of
@@ -24,21 +25,8 @@ from cohirf.summary.state import FittedState
 from cohirf.updating.arrivals import count_born
 from cohirf.wording import count_of, percent
 
-OUTSIDE = 0.99  # rows are outside if they score above this quantile of the rows of the model
-SMALLEST_OUTSIDE = 0.03  # share of rows outside that matters
-SMALLEST_CHANGE = 0.02  # of the share of a cluster, in all rows
-SMALLEST_RELATIVE_CHANGE = 1 / 3  # of the share of a cluster, relative to the larger one
-CERTAINTY = 4.0  # standard errors by which shares differ
 MOST_FINDINGS = 3  # clusters and features in a verdict
 SHOWN_FEATURES = 5
-READ_CELLS = 2**22
-N_EDGES = 64  # values at which distributions are compared
-SMALLEST_STATISTIC = 0.1  # difference of two distributions that matters
-RISK = 1e-3  # of a false alarm, for all features together
-RECENT_PERIODS = 7  # updates that are the recent past: a week of daily ones
-FEWEST_LANDMARKS = (
-    30  # of a cluster in a period; with fewer, its landmarks of all periods stand for it
-)
 
 
 @dataclass(frozen=True)
@@ -94,7 +82,7 @@ class FeatureDrift:
     has_changed: bool
 
     def __str__(self) -> str:
-        if abs(self.shift) < 2 * SMALLEST_STATISTIC:
+        if abs(self.shift) < 2 * DRIFT.statistic:
             return f"{self.name} has another distribution"
         return (
             f"{self.name} moved {'up' if self.shift > 0 else 'down'} by {abs(self.shift):.1f} "
@@ -202,12 +190,14 @@ def find_drift(state: FittedState, data: Data, names: Sequence[str] | None) -> D
         )
         count_rows(baselines, rows)
     share = n_outside / n_rows
-    usual = 1 - OUTSIDE
-    is_certain = share - usual > CERTAINTY * _standard_error(usual, len(degrees.clusters), n_rows)
+    usual = 1 - DRIFT.outside
+    is_certain = share - usual > DRIFT.certainty * _standard_error(
+        usual, len(degrees.clusters), n_rows
+    )
     return Drift(
         n_rows,
         share,
-        bool(share >= SMALLEST_OUTSIDE and is_certain),
+        bool(share >= DRIFT.smallest_outside and is_certain),
         list(_compare_clusters(state, periods, np.append(counts[1:], counts[0]))),
         compare_features(baselines, _feature_names(names, state.n_features)),
         count_born(state, data),
@@ -216,7 +206,7 @@ def find_drift(state: FittedState, data: Data, names: Sequence[str] | None) -> D
 
 def _read_blocks(state: FittedState, data: Data) -> Iterator[Any]:
     """Yield new rows with missing cells filled, block by block."""
-    for block in row_blocks(data.rows.n_rows, READ_CELLS // state.n_features + 1):
+    for block in row_blocks(data.rows.n_rows, DRIFT.block_cells // state.n_features + 1):
         yield fill_missing(data.take(np.arange(block.start, block.stop)), state.column_means)
 
 
@@ -279,7 +269,7 @@ def _starts_of_periods(n_rows: Sequence[int], n_new: int) -> list[int]:
         if stop - start >= max(n_new, 1):
             starts.append(start)
             stop = start
-        if len(starts) == RECENT_PERIODS:
+        if len(starts) == DRIFT.periods:
             return starts
     return [*starts[:-1], 0]  # rows that are too few for a period count with the next ones
 
@@ -294,7 +284,7 @@ def _weigh_landmarks(state: FittedState, period: Period) -> tuple[Any, FloatArra
     places = np.where(clusters < 0, n_parts - 1, clusters)
     is_recent = (rows >= period.start) & (rows < period.stop)
     n_recent = np.bincount(places[is_recent], minlength=n_parts)
-    stands = is_recent | (n_recent < FEWEST_LANDMARKS)[places]
+    stands = is_recent | (n_recent < DRIFT.landmarks)[places]
     n_standing = np.bincount(places[stands], minlength=n_parts)
     some = np.flatnonzero(stands & (period.counts[places] > 0))
     weights = period.counts / np.maximum(n_standing, 1)
@@ -308,7 +298,7 @@ def _find_limit(degrees: Degrees) -> float:
     scores = degrees.outliers.of_landmarks
     order = np.argsort(scores)
     share = np.cumsum(degrees.weights[order])
-    return float(scores[order[np.searchsorted(share, OUTSIDE * share[-1])]])
+    return float(scores[order[np.searchsorted(share, DRIFT.outside * share[-1])]])
 
 
 def _compare_clusters(
@@ -324,9 +314,9 @@ def _compare_clusters(
         change = np.abs(new - before)
         pooled = (before * n_before + new * n_now) / (n_before + n_now)
         is_large = change >= np.maximum(
-            SMALLEST_CHANGE, SMALLEST_RELATIVE_CHANGE * np.maximum(before, new)
+            DRIFT.change, DRIFT.relative_change * np.maximum(before, new)
         )
-        is_certain = change > CERTAINTY * _standard_error(pooled, n_before, n_now)
+        is_certain = change > DRIFT.certainty * _standard_error(pooled, n_before, n_now)
         has_changed = bool((is_large & is_certain).all())
         if number < 0:
             name = "noise"
@@ -386,7 +376,7 @@ class FeatureBaseline:
             values = _column(points, number)
             order = np.argsort(values, kind="stable")
             cumulated = np.cumsum(weights[order])
-            wanted = (np.arange(N_EDGES) + 0.5) / N_EDGES
+            wanted = (np.arange(DRIFT.edges) + 0.5) / DRIFT.edges
             at = values[order[np.minimum(np.searchsorted(cumulated, wanted), len(order) - 1)]]
             edges.append(np.unique(at))
             shares.append(np.append(0, cumulated)[_count_below(values[order], edges[-1])])
@@ -413,14 +403,14 @@ class FeatureBaseline:
     @property
     def limit(self) -> float:
         """The smallest statistic that matters, and is more than chance explains."""
-        return max(SMALLEST_STATISTIC, self._chance())
+        return max(DRIFT.statistic, self._chance())
 
     def _chance(self) -> float:
-        """Return the statistic that equal distributions exceed with probability ``RISK``, in any
-        feature.
+        """Return the statistic that equal distributions exceed in some feature with probability
+        ``DRIFT.risk``.
         """
         n_both = self.n_effective * self.n_rows / (self.n_effective + self.n_rows)
-        return float(np.sqrt(np.log(2 * len(self.edges) / RISK) / (2 * n_both)))
+        return float(np.sqrt(np.log(2 * len(self.edges) / DRIFT.risk) / (2 * n_both)))
 
 
 def count_rows(baselines: Sequence[FeatureBaseline], X: Any) -> None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -33,36 +33,11 @@ from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
+from cohirf.degrees.policy import DEGREE
 from cohirf.landmarks import Cells, Landmarks
 from cohirf.rows.arrays import as_array
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 from cohirf.summary.numbers import positions_of
-
-RATED_VALUES = 2**19  # distances that are in memory at a time; several arrays of this size are
-MAX_DIVIDED = 256  # pieces beyond one for each cluster
-MAX_CENTRE_VALUES = 2**24  # values of all centres beyond those of one piece for each cluster
-# a piece is divided if the nearest centre is wrong for more than this share of its landmarks
-MAX_WRONG = 0.1
-FEWEST_DIVIDED = 20  # landmarks; the spread of smaller pieces is not known well enough
-MAX_ROUNDS = 10  # each can double the number of pieces
-MAX_TABLE = 2000  # pieces; with more, a piece has the same variance in all directions
-# the variance of a piece is averaged with that of all pieces, which counts as this many landmarks
-PRIOR_SIZE = 2.0
-SMALLEST_VARIANCE = (
-    1e-12  # variance of a piece along a line, relative to the squared length of the line
-)
-LARGEST_ODDS = 1 - 1e-6  # of other clusters, so that the predicted one has the highest degree
-POWERS = np.geomspace(0.02, 1, 30)
-N_CALIBRATED = 2000  # landmarks
-SMALLEST_DEGREE = 1e-4  # in a sparse result
-
-# A normal distribution that is cut `CUTS` standard deviations from its mean: how far the mean of
-# what remains is from the mean before, and the ratio of its standard deviation to its distance from
-# the cut, which falls as the cut moves away. Clusters whose cut would be nearer than one standard
-# deviation are not taken for still wider ones: 16 % of their rows are beyond that cut.
-CUTS = np.linspace(1.0, 10.0, 901)
-_PULL = np.exp(norm.logpdf(CUTS) - norm.logcdf(CUTS))
-_RATIO = np.sqrt(1 - CUTS * _PULL - _PULL**2) / (CUTS + _PULL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +64,7 @@ class Pieces:
 
     def blocks(self, n_rows: int) -> Iterator[slice]:
         """Yield blocks of rows whose distances to all centres are not too many."""
-        return row_blocks(n_rows, RATED_VALUES // len(self.cluster) + 1)
+        return row_blocks(n_rows, DEGREE.block_values // len(self.cluster) + 1)
 
     def count_errors(self, points: Any) -> tuple[IntArray, IntArray]:
         """Return how many landmarks are nearest to another cluster: those of each piece, and those
@@ -123,13 +98,15 @@ def divide_clusters(points: Any, clusters: IntArray) -> Pieces:
     Each cluster has at least one.
     """
     n_clusters = int(clusters.max()) + 1
-    most = n_clusters + min(MAX_DIVIDED, MAX_CENTRE_VALUES // points.shape[1])
+    most = n_clusters + min(DEGREE.divided, DEGREE.centre_values // points.shape[1])
     whole = pieces = Pieces.of(points, clusters, np.arange(n_clusters))
     lost, attracted = pieces.count_errors(points)
     n_wrong = lost.sum()
-    for _ in range(MAX_ROUNDS):
+    for _ in range(DEGREE.rounds):
         sizes = pieces.sizes
-        is_mixed = (sizes >= FEWEST_DIVIDED) & (np.maximum(lost, attracted) > MAX_WRONG * sizes)
+        is_mixed = (sizes >= DEGREE.fewest_divided) & (
+            np.maximum(lost, attracted) > DEGREE.wrong * sizes
+        )
         if not is_mixed.any() or len(sizes) + is_mixed.sum() > most:
             break
         pieces = pieces.halve(points, is_mixed)
@@ -185,7 +162,7 @@ class Membership:
     def rate(self, X: Any, *, is_sparse: bool = False) -> Any:
         """Return the degree of membership of each row in each cluster; those of a row sum to one.
 
-        A sparse result has no degrees below ``SMALLEST_DEGREE``.
+        A sparse result has no degrees below ``DEGREE.smallest``.
         """
         blocks = self.pieces.blocks(X.shape[0])
         if is_sparse:
@@ -226,7 +203,7 @@ class Membership:
         of_cluster = _nearest_pieces(squares, self.pieces.cluster)
         here = np.take_along_axis(of_cluster, own[:, None], axis=1)
         log_odds = self._compare(squares, here, of_cluster)
-        np.minimum(log_odds, np.log(LARGEST_ODDS), out=log_odds)
+        np.minimum(log_odds, np.log(DEGREE.largest_odds), out=log_odds)
         np.put_along_axis(log_odds, own[:, None], 0.0, axis=1)
         return log_odds
 
@@ -257,16 +234,17 @@ class Membership:
         spread.
         """
         variances = self.variances[of, np.minimum(towards, self.variances.shape[1] - 1)]
-        ratio = np.sqrt(np.maximum(variances, SMALLEST_VARIANCE * length**2)) / (length / 2)
-        cut = np.interp(ratio, _RATIO[::-1], CUTS[::-1])
-        pull = np.interp(cut, CUTS, _PULL)
+        ratio = np.sqrt(np.maximum(variances, DEGREE.smallest_variance * length**2)) / (length / 2)
+        cuts, pulls, ratios = _cut_normals()
+        cut = np.interp(ratio, ratios[::-1], cuts[::-1])
+        pull = np.interp(cut, cuts, pulls)
         # the ratio of a cut that is farther away than the table goes is the spread itself
-        width = np.where(ratio > _RATIO[-1], length / 2 / (cut + pull), ratio * length / 2)
+        width = np.where(ratio > ratios[-1], length / 2 / (cut + pull), ratio * length / 2)
         return pull * width, width
 
     def _measure_lines(self, here: IntArray, there: IntArray) -> FloatArray:
         """Return the squared distances between the centres of pieces."""
-        if len(self.pieces.cluster) <= MAX_TABLE:
+        if len(self.pieces.cluster) <= DEGREE.directed:
             return np.asarray(self._line_table[here, there])
         return np.take_along_axis(
             self.pieces.measure(self.pieces.centres[here[:, 0]]), there, axis=1
@@ -277,13 +255,27 @@ class Membership:
         return self.pieces.measure(self.pieces.centres)
 
 
+@cache
+def _cut_normals() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return normal distributions that are cut so many standard deviations from their mean: for
+    each cut, how far the mean of what remains is from the mean before, and the ratio of its
+    standard deviation to its distance from the cut, which falls as the cut moves away.
+
+    Clusters whose cut would be nearer than one standard deviation are not taken for still wider
+    ones: 16 % of their rows are beyond that cut.
+    """
+    cuts = np.linspace(1.0, 10.0, 901)
+    pulls = np.exp(norm.logpdf(cuts) - norm.logcdf(cuts))
+    return cuts, pulls, np.sqrt(1 - cuts * pulls - pulls**2) / (cuts + pulls)
+
+
 def _measure_variances(points: Any, pieces: Pieces) -> FloatArray:
     """Return the variance of the landmarks of each piece in the direction of each other piece."""
     n_pieces = len(pieces.cluster)
     sizes = pieces.sizes[:, None]
     own = _own_squares(points, pieces)
     typical = own.mean() / points.shape[1]
-    if n_pieces > MAX_TABLE:
+    if n_pieces > DEGREE.directed:
         along = _mean_by(own[:, None], pieces.of_point, n_pieces) / points.shape[1]
     else:
         squares = pieces.measure(points)
@@ -295,7 +287,7 @@ def _measure_variances(points: Any, pieces: Pieces) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
             along = _mean_by(difference**2, pieces.of_point, n_pieces) / (4 * lengths)
         along[~(lengths > 0)] = 0.0
-    return np.asarray((sizes * along + PRIOR_SIZE * typical) / (sizes + PRIOR_SIZE))
+    return np.asarray((sizes * along + DEGREE.prior_size * typical) / (sizes + DEGREE.prior_size))
 
 
 def _own_squares(points: Any, pieces: Pieces) -> FloatArray:
@@ -321,7 +313,7 @@ def _calibrate(
     membership: Membership, points: Any, clusters: IntArray, masses: FloatArray
 ) -> float:
     """Return the power of the odds with which some landmarks are rated best, each by the others."""
-    chosen = np.arange(0, len(clusters), len(clusters) // N_CALIBRATED + 1)
+    chosen = np.arange(0, len(clusters), len(clusters) // DEGREE.calibrated + 1)
     if membership.n_clusters == 1 or len(clusters) < 3:
         return 1.0
     neighbours = (
@@ -332,8 +324,9 @@ def _calibrate(
     other = np.where(neighbours[:, 0] == chosen, neighbours[:, 1], neighbours[:, 0])
     log_odds = membership.find_log_odds(points[chosen], clusters[other])
     weights = (masses / np.bincount(clusters))[clusters[chosen]]
-    losses = [_loss(power * log_odds, clusters[chosen], weights) for power in POWERS]
-    return float(POWERS[int(np.argmin(losses))])
+    powers = np.geomspace(DEGREE.smallest_power, 1, DEGREE.powers)
+    losses = [_loss(power * log_odds, clusters[chosen], weights) for power in powers]
+    return float(powers[int(np.argmin(losses))])
 
 
 def _loss(log_odds: FloatArray, clusters: IntArray, weights: FloatArray) -> float:
@@ -351,5 +344,5 @@ def _normalize(log_odds: FloatArray) -> FloatArray:
 
 def _thin(degrees: FloatArray) -> Any:
     """Return degrees as a CSR matrix without the smallest ones; rows still sum to one."""
-    kept = np.where(degrees < SMALLEST_DEGREE, 0.0, degrees)
+    kept = np.where(degrees < DEGREE.smallest, 0.0, degrees)
     return sparse.csr_array(kept / kept.sum(axis=1, keepdims=True))

@@ -13,6 +13,7 @@ from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data.open_data import map_new_rows, open_training_data
 from cohirf.degrees.drift import Drift, find_drift
+from cohirf.degrees.policy import DEGREE
 from cohirf.engines.dask import is_dask
 from cohirf.fitting.settings import Settings
 from cohirf.graphs.new_nodes import rate_nodes
@@ -22,8 +23,6 @@ from cohirf.rows.containers import container_of
 from cohirf.spanning.settings import settings_of
 from cohirf.summary.fitted import FittedModel
 from cohirf.summary.state import FittedState
-
-MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 
 
 class DegreesMixin(FittedModel):
@@ -72,7 +71,7 @@ class DegreesMixin(FittedModel):
             return rate_nodes(self._state, X, model.metric)
         degrees = self._state.degrees
         n_clusters = len(degrees.masses)
-        is_sparse = n_clusters > MANY_CLUSTERS and not is_dask(X)
+        is_sparse = n_clusters > DEGREE.dense_clusters and not is_dask(X)
         if n_clusters:
             rate: Callable[[Any], Any] = partial(degrees.membership.rate, is_sparse=is_sparse)
         else:

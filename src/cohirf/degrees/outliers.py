@@ -19,16 +19,10 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from cohirf.landmarks import N_NEIGHBORS, NearestLabel, choose_evenly, divide_points, split
+from cohirf.degrees.policy import OUTLIER
+from cohirf.landmarks import LANDMARK, NearestLabel, choose_evenly, divide_points, split
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
-
-MANY_LANDMARKS = 2000  # landmarks; rows are compared with more only around them
-FEW_FEATURES = 3  # measured: with at most this many, a tree of all landmarks is faster
-SCORED_VALUES = 2**22  # of rows, and of their distances to neighbours
-VERY_CLOSE = (
-    1e-5  # of the length of a row: products of rows do not tell shorter distances from zero
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +44,7 @@ class OutlierScores:
     @property
     def n_neighbors(self) -> int:
         """Number of nearest landmarks that count."""
-        return max(1, min(N_NEIGHBORS, len(self.chosen) - 1))
+        return max(1, min(LANDMARK.neighbours, len(self.chosen) - 1))
 
     @cached_property
     def neighbours(self) -> NearestNeighbors:
@@ -70,8 +64,8 @@ class OutlierScores:
         """
         points = self.space.points.values
         if (
-            len(self.chosen) <= MANY_LANDMARKS
-            or points.shape[1] <= FEW_FEATURES
+            len(self.chosen) <= OUTLIER.landmarks
+            or points.shape[1] <= OUTLIER.tree_features
             or not container_of(points).is_dense
         ):
             return None
@@ -89,7 +83,9 @@ class OutlierScores:
         else:
             find = self.around.find
         scores = np.empty(X.shape[0])
-        for block in row_blocks(X.shape[0], SCORED_VALUES // (X.shape[1] + self.n_neighbors) + 1):
+        for block in row_blocks(
+            X.shape[0], OUTLIER.block_values // (X.shape[1] + self.n_neighbors) + 1
+        ):
             distances, nearest = find(self.space.prepare(X[block]), self.n_neighbors)
             scores[block] = self._compare(distances.mean(axis=1), nearest)
         return scores
@@ -174,9 +170,9 @@ class Around:
         """Replace distances of rows that are very close to a point, such as those of equal rows, by
         exact ones.
         """
-        close = np.flatnonzero(distances[:, 0] <= VERY_CLOSE * row_norms(X))
+        close = np.flatnonzero(distances[:, 0] <= OUTLIER.very_close * row_norms(X))
         for block in row_blocks(
-            len(close), SCORED_VALUES // (4 * nearest.shape[1] * X.shape[1]) + 1
+            len(close), OUTLIER.block_values // (4 * nearest.shape[1] * X.shape[1]) + 1
         ):
             rows = close[block]
             differences = X[rows][:, None].astype(np.float64) - self.points[nearest[rows]]

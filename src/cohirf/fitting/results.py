@@ -21,7 +21,7 @@ from cohirf.data import Data, InMemory
 from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.settings import Settings
-from cohirf.landmarks import MAX_LANDMARKS, Cells, Landmarks, NestedCells, sample_landmarks
+from cohirf.landmarks import LANDMARK, Cells, Landmarks, NestedCells, sample_landmarks
 from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import (
@@ -248,7 +248,7 @@ def keep_rows(
         rows = leaves.rows[some]
         points = take_in_order(clusters.values, some)
     else:
-        if n_rows <= MAX_LANDMARKS:
+        if n_rows <= LANDMARK.landmarks:
             rows = np.arange(n_rows) if positive is None else positive
         else:
             labels = clusters.labels_of_rows

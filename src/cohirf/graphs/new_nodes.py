@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from cohirf.degrees.policy import DEGREE
 from cohirf.graphs.graph import (
     SIMILARITIES,
     open_new_edges,
@@ -17,8 +18,6 @@ from cohirf.graphs.graph import (
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.summary.numbers import positions_of
 from cohirf.summary.state import FittedState, NodeReach
-
-MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
 
 
 def predict_nodes(state: FittedState, X: Any, metric: str) -> IntArray:
@@ -57,7 +56,7 @@ def rate_nodes(state: FittedState, X: Any, metric: str) -> Any:
         chosen = np.zeros(edges.shape[0])
         chosen[without] = 1
         degrees = degrees + sparse.csr_array(np.outer(chosen, shares))
-    return degrees if state.n_clusters > MANY_CLUSTERS else degrees.toarray()
+    return degrees if state.n_clusters > DEGREE.dense_clusters else degrees.toarray()
 
 
 def measure_nodes(state: FittedState, X: Any, metric: str) -> FloatArray:

@@ -25,6 +25,7 @@ from cohirf.beyond.local_batches import LARGEST_BATCH
 from cohirf.engines.streaming import RUNS_AHEAD
 from cohirf.error_contexts import warn_caller
 from cohirf.planning.memory import format_bytes, free_bytes, peak_bytes, reset_peak, resident_bytes
+from cohirf.planning.policy import PLAN
 from cohirf.planning.probe import (
     BatchCost,
     Probe,
@@ -36,30 +37,6 @@ from cohirf.planning.probe import (
     resident_with,
 )
 from cohirf.wording import setting
-
-# In smaller batches, most methods find nothing, and the calls themselves cost more than the
-# clustering. A method with n_clusters clusters or n_neighbors neighbours gets at least ten times as
-# many rows.
-SMALLEST_BATCH = 100
-ROWS_PER_SIZE = 10
-REACH = 4.0  # largest batch size that can be forecast, in units of the largest probe
-# safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
-MEMORY_MARGIN = 1.3
-# Copies of values and means of the first level's survivors at the end of a fit, and what belongs to
-# each of them
-LEAF_COPIES = 4
-LEAF_BYTES = 64
-# samples of rows on which merges and their number are chosen, and clusters described
-ENDING_BYTES = 40_000_000
-HELD_BYTES_PER_ROW = (
-    36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
-)
-SLOWER = 2.0
-PATIENCE_SECONDS = 60.0
-IDLE_SHARE = 0.98  # a level that leaves a larger share of its rows makes no progress
-SIMULATED_LEVELS = 100  # that are simulated
-USABLE = 0.5  # of the free memory of a device; the rest is for temporary arrays of the base method
-ROW_BYTES = 64  # for each row on a device: codes, labels, mass, stability and scores
 
 
 @dataclass(frozen=True)
@@ -173,17 +150,17 @@ class PlannedFit:
             batch_bytes += room.row_bytes * (largest + 3 * size / (n_batches - 1))
             if room.leaf_bytes:
                 n_leaves = size + (n_batches - 1) * cost.survivors(size)
-                of_leaves = LEAF_COPIES * (room.leaf_bytes + LEAF_BYTES) * n_leaves
+                of_leaves = PLAN.leaf_copies * (room.leaf_bytes + PLAN.leaf_bytes) * n_leaves
         # A single batch runs its views in parallel, several batches run in parallel; the last level
         # has a single batch.
         n_jobs = min(room.n_jobs, max(self.n_runs, n_batches - 1))
-        of_ending = ENDING_BYTES if room.leaf_bytes else 0
+        of_ending = PLAN.ending_bytes if room.leaf_bytes else 0
         peak, needed = (
             int(
                 self.taken
                 + max(n_jobs * (self.taken_per_job + some) + of_leaves / 2, of_ending + of_leaves)
             )
-            for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
+            for some in (batch_bytes, PLAN.memory_margin * batch_bytes)
         )
         return BatchPlan(batch_size, n_batches, room.memory_limit, n_levels, seconds, peak, needed)
 
@@ -208,13 +185,13 @@ def plan_batches(
     """
     reset_peak()  # memory that was freed, but kept, is not taken
     if room.held_bytes is None:
-        held = HELD_BYTES_PER_ROW * n_rows
+        held = PLAN.held_bytes * n_rows
     else:
         held = room.held_bytes
     taken = held + (resident_bytes() if room.taken_bytes is None else room.taken_bytes)
     if room.memory_limit <= taken:
         raise ValueError(_say_no_room(room, taken, held))
-    if count_batches(n_rows, SMALLEST_BATCH) == 1:
+    if count_batches(n_rows, PLAN.smallest_batch) == 1:
         return BatchPlan(
             n_rows, 1, room.memory_limit, reason=f"{n_rows} rows are too few to divide"
         )
@@ -269,16 +246,18 @@ def plan_for_device(
     """
     free = free_bytes(device) if memory_limit is None else memory_limit
     copies = view_share + isinstance(device, str)
-    if n_rows * (row_bytes * copies + ROW_BYTES) <= USABLE * free:
+    if n_rows * (row_bytes * copies + PLAN.device_bytes) <= PLAN.usable * free:
         return None
     copies += (1 + RUNS_AHEAD) * isinstance(device, str)
-    return max(2, int(USABLE * free / (LARGEST_BATCH * (row_bytes * copies + ROW_BYTES))))
+    return max(
+        2, int(PLAN.usable * free / (LARGEST_BATCH * (row_bytes * copies + PLAN.device_bytes)))
+    )
 
 
 def smallest_batch(contraction: Contraction, n_rows: int) -> int:
     """Return the smallest batch size that is useful for the base method."""
     sizes = contraction.views.method.sizes.values()
-    return min(n_rows, max(SMALLEST_BATCH, ROWS_PER_SIZE * max(sizes, default=0)))
+    return min(n_rows, max(PLAN.smallest_batch, PLAN.rows_per_size * max(sizes, default=0)))
 
 
 def forecast_levels(
@@ -292,7 +271,7 @@ def forecast_levels(
     """
     left = float(n_rows)
     seconds = 0.0
-    for level in range(1, SIMULATED_LEVELS + 1):
+    for level in range(1, PLAN.levels + 1):
         n_batches = count_batches(round(left), batch_size)
         size = left / n_batches
         contracted = max(1, n_batches - 1)
@@ -305,9 +284,9 @@ def forecast_levels(
                 level + 1,
                 seconds,
             )
-        if left > IDLE_SHARE * before:
+        if left > PLAN.idle * before:
             return level, seconds if n_batches == 1 else inf
-    return SIMULATED_LEVELS, seconds
+    return PLAN.levels, seconds
 
 
 def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
@@ -316,7 +295,7 @@ def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
 
     That is the only one if there are too few rows for two batches of the smallest size.
     """
-    reach = REACH * cost.probes[-1].n_rows
+    reach = PLAN.reach * cost.probes[-1].n_rows
     low = task.smallest_batch
     high = reach / LARGEST_BATCH
     fine = [task.forecast(size, cost) for size in fine_sizes(low, high)]
@@ -339,7 +318,7 @@ def choose(candidates: Sequence[BatchPlan]) -> BatchPlan | None:
     """
     fitting = [candidate for candidate in candidates if candidate.fits]
     cheapest = min((candidate.seconds for candidate in fitting), default=0.0)
-    most_seconds = max(SLOWER * cheapest, PATIENCE_SECONDS)
+    most_seconds = max(PLAN.slower * cheapest, PLAN.patience_seconds)
     return next(
         (candidate for candidate in reversed(fitting) if candidate.seconds <= most_seconds), None
     )

@@ -32,6 +32,7 @@ from cohirf.algorithm.contract_batch import Contraction, contract_batch
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.engines.local import one_thread
 from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
+from cohirf.planning.policy import PROBE
 from cohirf.rows.arrays import join_rows
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.storage import Rows, SerialEngine
@@ -40,27 +41,6 @@ PROBE_LEVEL = 0  # levels of a fit start at 1, so probes never share random numb
 # no memory or semaphores; daemon processes cannot have children; processes nested too deep, or dead
 # at once
 NO_PROCESS = (OSError, ImportError, AssertionError, RuntimeError)
-# of a neighbourhood
-NEAR_ROWS = 2**17
-NEAR_CELLS = 2**23
-# Three is not a power of two, so a table that doubles its capacity is not measured at the same load
-# each time.
-LARGEST_STEP = 3.0
-SMALLEST_STEP = 1.25
-MEMORY_SHARE = 0.5  # a probe may need this share of the memory that a batch may need
-PROBING_SECONDS = 5.0
-TIME_SHARE = (
-    0.02  # a probe may take this share of the fit's time, even if that exceeds PROBING_SECONDS
-)
-TRUSTED_PROBES = 3  # fewer probes cannot determine the three or four coefficients of a law
-# Resolution of the measurements: pages that the interpreter itself needs, ticks of the clock.
-RESOLUTION_BYTES = 500_000
-RESOLUTION_SECONDS = 0.002
-# Highest powers of the growth laws: the memory of a matrix of all pairs of rows, the time to
-# multiply or decompose it.
-MEMORY_DEGREE = 2
-TIME_DEGREE = 3
-SIZE_STEP = 2**0.25
 
 
 @dataclass(frozen=True)
@@ -100,7 +80,10 @@ class Neighbourhood:
     @property
     def n_rows(self) -> int:
         """Number of rows: at most 131,072, and fewer if they have more than 64 features."""
-        return max(1, min(self._rows.n_rows, NEAR_ROWS, NEAR_CELLS // int(self._centre.shape[1])))
+        return max(
+            1,
+            min(self._rows.n_rows, PROBE.near_rows, PROBE.near_cells // int(self._centre.shape[1])),
+        )
 
     def take(self, size: int) -> Any:
         """Return the ``size`` nearest rows, in the order of their distance."""
@@ -221,8 +204,12 @@ class BatchCost:
         n_bytes = [probe.n_bytes for probe in probes]
         return cls(
             tuple(probes),
-            fit_growth(sizes, seconds, degree=TIME_DEGREE, resolution=RESOLUTION_SECONDS),
-            fit_growth(sizes, n_bytes, degree=MEMORY_DEGREE, resolution=RESOLUTION_BYTES),
+            fit_growth(
+                sizes, seconds, degree=PROBE.time_degree, resolution=PROBE.resolution_seconds
+            ),
+            fit_growth(
+                sizes, n_bytes, degree=PROBE.memory_degree, resolution=PROBE.resolution_bytes
+            ),
         )
 
     def survivors(self, n_rows: float) -> float:
@@ -277,15 +264,15 @@ def probe_increasing_sizes(
     size = smallest
     while size:
         probes.append(measure(size))
-        most_seconds = PROBING_SECONDS - sum(probe.seconds for probe in probes)
-        low = SMALLEST_STEP * size
-        high = min(LARGEST_STEP * size, n_rows if most is None else most)
+        most_seconds = PROBE.seconds - sum(probe.seconds for probe in probes)
+        low = PROBE.smallest_step * size
+        high = min(PROBE.largest_step * size, n_rows if most is None else most)
         size = 0
         for larger in reversed(fine_sizes(low, high)):
             seconds, n_bytes = _expect(probes, larger)
             fit_seconds = seconds * n_rows / larger / n_jobs
-            if n_bytes <= MEMORY_SHARE * bytes_per_batch and seconds <= max(
-                most_seconds, TIME_SHARE * fit_seconds
+            if n_bytes <= PROBE.memory * bytes_per_batch and seconds <= max(
+                most_seconds, PROBE.time * fit_seconds
             ):
                 size = larger
                 break
@@ -297,12 +284,12 @@ def _expect(probes: Sequence[Probe], size: int) -> tuple[float, float]:
 
     After few probes, the worst case.
     """
-    if len(probes) >= TRUSTED_PROBES:
+    if len(probes) >= PROBE.trusted:
         cost = BatchCost.learn(probes)
         return float(cost.seconds(size)), float(cost.n_bytes(size))
     last = probes[-1]
     growth = size / last.n_rows
-    return last.seconds * growth**TIME_DEGREE, last.n_bytes * growth**MEMORY_DEGREE
+    return last.seconds * growth**PROBE.time_degree, last.n_bytes * growth**PROBE.memory_degree
 
 
 # Sizes are round numbers that do not depend on measurements, so measurements that differ a little
@@ -315,7 +302,7 @@ def fine_sizes(low: float, high: float) -> list[int]:
     """
     sizes = []
     power = 0
-    while (size := _two_digits(SIZE_STEP**power)) <= high:
+    while (size := _two_digits(PROBE.size_step**power)) <= high:
         if size >= low:
             sizes.append(size)
         power += 1

@@ -26,7 +26,7 @@ from cohirf.fitting import Fit, fit_data
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.results import Clusters, KeptRows, RunLevels, make_state
 from cohirf.fitting.settings import Settings, Settled
-from cohirf.landmarks import MAX_LANDMARKS, sample_landmarks
+from cohirf.landmarks import LANDMARK, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.later import Later
 from cohirf.summary.numbers import Changes, Overlap, Step, continue_history, keep_names
@@ -47,7 +47,9 @@ class Kind:
     @classmethod
     def of(cls, settings: Settings, batch_size: int | None) -> Kind:
         """Return what the updates of a model do."""
-        return cls(settings.family.takes_k, MAX_LANDMARKS if batch_size is None else batch_size)
+        return cls(
+            settings.family.takes_k, LANDMARK.landmarks if batch_size is None else batch_size
+        )
 
     def keeps_all(self, n_rows: int) -> bool:
         """Return whether a model of ``n_rows`` rows keeps all of them, so that an update is a fit

@@ -11,7 +11,7 @@ from cohirf.algorithm.randomness import root_entropy
 from cohirf.data import Data, InMemory
 from cohirf.fitting.begin import measure_batches, valid_weights
 from cohirf.fitting.settings import Settings
-from cohirf.landmarks import MAX_LANDMARKS
+from cohirf.landmarks import LANDMARK
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.summary.state import FittedState
 from cohirf.summary.summary import KEPT_ROWS, Summary
@@ -86,7 +86,7 @@ def begin_summary(settings: Settings, data: Data, sample_weight: Any) -> Summary
     their default size.
     """
     entropy = root_entropy(settings.random_state)
-    if isinstance(settings.batch_size, str) and data.rows.n_rows <= MAX_LANDMARKS:
+    if isinstance(settings.batch_size, str) and data.rows.n_rows <= LANDMARK.landmarks:
         return Summary.empty(entropy, None, data.take(np.arange(0)))
     if sample_weight is None:
         weights = None
