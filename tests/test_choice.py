@@ -11,7 +11,8 @@ from cohirf import CoHiRF, open_source
 from cohirf.app.explain.rows import find_badly_fitting
 from cohirf.beyond import neighbour_graph
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
-from cohirf.beyond.policy import GRAPH, NUMBER, GraphPolicy
+from cohirf.beyond.merge_tree import MAX_LINKED
+from cohirf.beyond.policy import NUMBER, GraphPolicy
 from cohirf.choice import choose_number, split_in_halves
 from cohirf.rows.silhouette import COLUMNS, mean_silhouette
 
@@ -84,10 +85,10 @@ def test_without_clear_groups_the_rows_are_divided_in_two():
 
 
 def test_halves_of_many_rows_are_halves_of_a_part_that_is_spread_over_them():
-    X = np.arange(3 * GRAPH.rows_of_many_features, dtype=float)[:, None]
+    X = np.arange(3 * MAX_LINKED, dtype=float)[:, None]
     pair = split_in_halves(sample_of(X), np.random.default_rng(0))
     both = np.sort(np.concatenate([pair.one.points, pair.other.points]).ravel())
-    assert len(both) == GRAPH.rows_of_many_features
+    assert len(both) == MAX_LINKED
     assert np.diff(both).max() <= 4
 
 
@@ -124,7 +125,7 @@ def test_clear_clusters_near_each_other_are_counted_however_far_others_are(seed)
 @pytest.mark.parametrize("n_rows", [300, 3000])
 def test_one_graph_serves_the_choice_of_number_and_merge(n_rows, monkeypatch):
     X, _ = make_blobs(n_rows, 6, centers=3, center_box=(-20, 20), random_state=0)
-    n_compared = min(n_rows, GRAPH.rows_of_many_features)
+    n_compared = min(n_rows, MAX_LINKED)
     made = []
     find = neighbour_graph._find_neighbours
     monkeypatch.setattr(
@@ -234,7 +235,7 @@ def test_rows_of_next_to_no_weight_do_not_choose(n_clusters):
 
 
 def test_equal_weights_choose_as_none(monkeypatch):
-    few = GraphPolicy(rows_of_few_features=100, rows_of_many_features=100)
+    few = GraphPolicy(rows_of_few_features=100)
     monkeypatch.setattr(neighbour_graph, "GRAPH", few)
     X, _ = make_blobs(200, centers=5, random_state=0)
     plain, weighted = (

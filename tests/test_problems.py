@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF
 from cohirf.parameters import remedies_for
-from cohirf.problems import POLICY, find_problem
+from cohirf.problems import CRUMB, POLICY, find_problem
 
 BLOBS = make_blobs(200, 2, centers=3, random_state=0)[0]
 CROWD = np.r_[np.random.default_rng(0).random((POLICY.large, 2)), np.full((2, 2), 50.0)]
@@ -70,8 +70,8 @@ def test_a_reason_that_was_given_is_not_followed_by_another():
         ([50, 50], 0),
         ([100], 0),
         ([50, 50], 900),  # exactly the limit
-        ([POLICY.large - 1, POLICY.crumb + 1, 1], 0),
-        ([POLICY.large, POLICY.crumb + 1], 0),
+        ([POLICY.large - 1, CRUMB + 1, 1], 0),
+        ([POLICY.large, CRUMB + 1], 0),
         ([1], 0),  # one row
         ([1] * 19, 0),  # few rows
         ([], 19),
@@ -101,7 +101,7 @@ def test_views_are_named_where_a_strict_consensus_fuses_nothing():
 
 
 def test_crumbs_are_counted():
-    problem = find_problem([POLICY.large, POLICY.crumb, 1, 20], 0)
+    problem = find_problem([POLICY.large, CRUMB, 1, 20], 0)
     assert (problem.n_crumbs, problem.n_clusters, problem.spoils_all) == (2, 4, False)
     assert problem.describe(remedies_for(CoHiRF())).startswith(
         "2 of 4 clusters have at most 3 rows, and the largest has 1,000."

@@ -36,7 +36,8 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
-from cohirf.beyond.policy import GRAPH, NUMBER
+from cohirf.beyond.merge_tree import MAX_LINKED
+from cohirf.beyond.policy import NUMBER
 from cohirf.rows import ranges
 from cohirf.rows.grouping import FloatArray, IntArray
 
@@ -464,8 +465,7 @@ def split_in_halves(sample: SampledRows, rng: np.random.Generator) -> HalvedRows
     """Return two random halves of a sample."""
     n_rows = sample.points.shape[0]
     # halves of many rows would take long, and as many as these agree as well
-    most = GRAPH.rows_of_many_features
-    some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64))
+    some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_LINKED)).astype(np.int64))
     order = some[rng.permutation(len(some))]
     one = np.sort(order[: len(some) // 2])
     other = np.sort(order[len(some) // 2 :])

@@ -13,14 +13,13 @@ import numpy as np
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.beyond.cells import MAX_AXES
+from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.estimator import CoHiRF
 from cohirf.parameters import base_method_of
 from cohirf.problems import Problem, find_problem
 from cohirf.rows.grouping import IntArray, count_with_noise
 from cohirf.summary.numbers import cluster_positions
-
-MOST_COMPARED = 1000  # stored rows whose neighbours are looked at, where the fit compared none
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,11 @@ def measure_cut(model: CoHiRF, labels: IntArray) -> float:
     stored = model._state.landmarks.in_space
     of_stored = labels[model.landmark_indices_]
     # a model that was reduced to exemplars keeps fewer
-    is_sample = 2 * len(of_stored) > len(labels) or len(of_stored) >= MOST_COMPARED
+    is_sample = 2 * len(of_stored) > len(labels) or len(of_stored) >= MAX_LINKED
     some = np.flatnonzero(of_stored >= 0)
     if len(some) < 2 or not is_sample:
         return np.nan
-    some = some[:: -(-len(some) // MOST_COMPARED)]
+    some = some[:: -(-len(some) // MAX_LINKED)]
     graph = NeighbourGraph(stored.points[some].astype(np.float64))
     return float(graph.cut_shares(of_stored[some][graph.first_row][None])[0])
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.beyond.policy import GRAPH
 from cohirf.rows.grouping import IntArray
 from cohirf.wording import setting
 
@@ -19,14 +20,15 @@ from cohirf.wording import setting
 class ProblemPolicy:
     """When clusters are useless. No table supports these figures: they only decide on a warning."""
 
-    judged_rows: int = 20  # rows; of fewer, it can be right that none fuse
+    # rows; of fewer, it can be right that none fuse, or that all are in one cluster but a few
+    judged_rows: int = 20
     noise: float = 0.9  # share of the rows that may be noise
-    crumb: int = 3  # rows of a cluster that is too small; DBSCAN by itself has clusters of four
-    large: int = 1000  # rows of a cluster beside which such a cluster is a problem
-    undivided: int = 100  # the same, if the large one is the only other cluster
+    large: int = 1000  # rows of a cluster beside which one of a few rows is a problem
 
 
 POLICY = ProblemPolicy()
+# rows of a cluster that is too small; DBSCAN by itself has clusters of four
+CRUMB = GRAPH.core_neighbour
 
 
 @dataclass(frozen=True)
@@ -116,9 +118,9 @@ class Problem:
             )
         has = "has" if self.n_crumbs == 1 else "have"
         said = (
-            f"{self.n_crumbs:,} of {self.n_clusters:,} clusters {has} at most {POLICY.crumb} "
+            f"{self.n_crumbs:,} of {self.n_clusters:,} clusters {has} at most {CRUMB} "
             f"rows, and the largest has {self.largest:,}. With "
-            f"{setting('min_cluster_size', POLICY.crumb + 1)} or more, their rows become noise; "
+            f"{setting('min_cluster_size', CRUMB + 1)} or more, their rows become noise; "
             f"{setting('hierarchy_.cut')} with fewer clusters merges them."
         )
         if self.is_undivided:
@@ -150,7 +152,7 @@ def find_problem(
     n_clusters = len(of_cluster)
     largest = int(of_cluster.max(initial=0))
     smallest = 2 if keeps_noise else 1
-    n_crumbs = int(((of_cluster >= smallest) & (of_cluster <= POLICY.crumb)).sum())
+    n_crumbs = int(((of_cluster >= smallest) & (of_cluster <= CRUMB)).sum())
     if n_rows < POLICY.judged_rows:
         return None
     if n_noise > POLICY.noise * n_rows:
@@ -161,7 +163,7 @@ def find_problem(
         kind = "crumbs"
     found = Problem(kind, n_rows, n_noise, n_clusters, n_crumbs, largest)
     if kind == "crumbs":
-        least = POLICY.undivided if found.is_undivided else POLICY.large
+        least = POLICY.judged_rows if found.is_undivided else POLICY.large
         if n_crumbs == 0 or largest < least:
             return None
     return found

@@ -7,7 +7,7 @@ A sum of cosine similarities or squared Euclidean distances over a cluster is an
 one vector: the sum of its rows, or their mean. So these medoids are exact and cost O(n p). Other
 similarities are computed between a sample of at most ``max_candidates`` rows of each cluster.
 
-Ties go to the lowest row: scores within ``MEDOID_TIE`` of the best score count as equal, so that
+Ties go to the lowest row: scores within ``ROUNDING`` of the best score count as equal, so that
 the order of summation does not matter. For the same reason, CSR rows must not lose digits that an
 array keeps.
 
@@ -32,7 +32,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from cohirf.rows.arrays import as_array, fetch_rows, look_up, to_host
 from cohirf.rows.containers import container_of
-from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
+from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray, best_by_label, rows_by_label
 from cohirf.rows.members import (
     Members,
     in_unit,
@@ -45,7 +45,6 @@ from cohirf.rows.members import (
 
 Similarity = Callable[[Any, FloatArray], FloatArray]
 
-MEDOID_TIE = 1e-9
 Centrality = Callable[[Members], Any]
 
 
@@ -79,7 +78,7 @@ def choose_central_medoids(
     if mass is not None:
         mass = scale_mass(mass, labels, n_clusters)
     members = members_of(X, labels, n_clusters, mass)
-    return best_by_label(centrality(members), labels, n_clusters, MEDOID_TIE)
+    return best_by_label(centrality(members), labels, n_clusters)
 
 
 def choose_sampled_medoids(
@@ -127,7 +126,7 @@ def choose_sampled_medoids(
         points = fetch_rows(X, rows).astype(np.float64, copy=False)
         scores = similarity(points, weights) @ weights / weights.sum()
         best = scores.max()
-        medoids[cluster] = rows[(scores >= best - MEDOID_TIE * abs(best)).argmax()]
+        medoids[cluster] = rows[(scores >= best - ROUNDING * abs(best)).argmax()]
     return medoids
 
 

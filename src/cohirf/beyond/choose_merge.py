@@ -233,7 +233,7 @@ class SampledRows:
         these.
         """
         n_rows = self.points.shape[0]
-        n_compared = min(n_rows, MERGE.silhouette_rows)
+        n_compared = min(n_rows, GRAPH.compared_rows)
         rows = np.unique(np.linspace(0, n_rows - 1, n_compared).astype(np.int64))
         distances = euclidean_distances(centre(self.points[rows]))
         if self._in_graph is self.points:

@@ -39,6 +39,7 @@ from cohirf.rows.arrays import (
 from cohirf.rows.containers import container_of
 from cohirf.rows.distances import find_nearest
 from cohirf.rows.grouping import (
+    ROUNDING,
     FloatArray,
     IntArray,
     compress,
@@ -49,7 +50,6 @@ from cohirf.rows.grouping import (
 
 MAX_LINKED_CODES = 1024  # largest number of codes to link: their agreement matrix takes 8 MiB
 AGREEMENT_CELLS = 2**18
-AGREEMENT_ROUNDING = 1e-9
 # Above the first number of groups, so many of the largest stay, and the others are divided into so
 # many cells.
 MOST_LEFT = 2**19
@@ -79,7 +79,7 @@ def majority_consensus(codes: Codes, majority: float) -> Consensus:
     array([0, 0, 0, 1], dtype=int32)
     """
     xp = namespace(codes.distinct)
-    needed = (majority - AGREEMENT_ROUNDING) * codes.n_views
+    needed = (majority - ROUNDING) * codes.n_views
     n_clean = xp.sum(xp.astype(codes.distinct != NOISE, xp.int64), axis=1)
     alone = xp.astype(n_clean, xp.float64) < needed
     heaviest_first = xp.argsort(xp.where(alone, np.inf, -codes.mass), stable=True)
@@ -144,7 +144,7 @@ def merge_by_agreement(
             last = chain[-1]
             near = agreement[last] * is_group
             most = near.max()
-            tied = most * (1 - AGREEMENT_ROUNDING)
+            tied = most * (1 - ROUNDING)
             if most < needed:
                 is_group[chain.pop()] = 0
             elif len(chain) > 1 and near[chain[-2]] >= tied:
@@ -176,7 +176,7 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
     def join(block: slice) -> None:
         agreement = labels.agreement(block)
         most = xp.max(agreement, axis=1)
-        is_best = agreement >= (most * (1 - AGREEMENT_ROUNDING))[:, None]
+        is_best = agreement >= (most * (1 - ROUNDING))[:, None]
         first = xp.argmax(xp.astype(is_best, xp.int8), axis=1)
         joined[block] = xp.where(most >= needed, look_up(names, first), joined[block])
 

@@ -28,12 +28,10 @@ from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin
 from cohirf.algorithm.parents import Fusions, find_roots
 from cohirf.rows.arrays import as_array, as_rows
 from cohirf.rows.containers import container_of
-from cohirf.rows.grouping import FloatArray, IntArray, best_by_label, rows_by_label
+from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray, best_by_label, rows_by_label
 
 # from means, masses and the most groups to link to a linkage
 Link = Callable[[Any, FloatArray, int], FloatArray]
-CENTRAL_TIE = 1e-9  # of distances to a mean, relative to the largest
-WARD_ROUNDING = 1e-9  # relative: differences between means have lost digits
 MAX_MOVES = 20
 GOLDEN = 0.6180339887498949  # whose multiples, less their whole part, are evenly spread
 # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
@@ -130,7 +128,7 @@ def _link_sums(products: FloatArray) -> IntArray:
     least = losses.min(axis=1)
     merges = np.empty((n_groups - 1, 2), dtype=np.int64)
     for step in range(n_groups - 1):
-        tied = least.min() + WARD_ROUNDING * lengths.max()
+        tied = least.min() + ROUNDING * lengths.max()
         one = int((least <= tied).argmax())
         kept, absorbed = merges[step] = sorted((one, int((losses[one] <= tied).argmax())))
         # the nearest is not there any more
@@ -307,7 +305,7 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
         while True:
             of_last = increase[chain[-1]]
             least = of_last.min()
-            tied = least + WARD_ROUNDING * abs(least)  # rounding can make it negative
+            tied = least + ROUNDING * abs(least)  # rounding can make it negative
             is_mutual = len(chain) > 1 and of_last[chain[-2]] <= tied
             # a chain has each cluster once at most, whatever the rounding
             if is_mutual or len(chain) == len(number):
@@ -411,7 +409,7 @@ def order_by_height(heights: FloatArray) -> IntArray:
     """
     order = np.argsort(heights, kind="stable")
     in_order = heights[order]
-    is_step = in_order[1:] > in_order[:-1] * (1 + WARD_ROUNDING)
+    is_step = in_order[1:] > in_order[:-1] * (1 + ROUNDING)
     rank = np.empty(len(heights), dtype=np.int64)
     rank[order] = np.concatenate(
         [np.zeros(min(len(heights), 1), dtype=np.int64), np.cumsum(is_step)]
@@ -507,7 +505,7 @@ class Groups:
         scores = -np.divide(
             distance, farthest[label], out=np.zeros_like(distance), where=distance > 0
         )
-        return best_by_label(scores, label, n_labels, CENTRAL_TIE)
+        return best_by_label(scores, label, n_labels)
 
 
 def grow_tree(

@@ -31,21 +31,18 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.base_method import find_distinct_rows
+from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.policy import GRAPH
 from cohirf.rows.arrays import stored_cells
 from cohirf.rows.containers import container_of
-from cohirf.rows.grouping import FloatArray, IntArray
-
-MOST_AT_ONCE = 200_000  # neighbours of rows, of all divisions that are looked at together
-MANY_VALUES = 10_000_000  # differences of values, from which on distances are taken from products
-SHORTER = 1e-6  # weight of plain distances in the tree: they decide where radii are equal
+from cohirf.rows.grouping import BLOCK_ROWS, ROUNDING, FloatArray, IntArray
 
 
 def count_graph_rows(n_features: int) -> int:
     """Return how many rows a graph may have, so that their neighbours are found in little time."""
     if n_features <= GRAPH.few_features:
         return GRAPH.rows_of_few_features
-    return GRAPH.rows_of_many_features
+    return MAX_LINKED
 
 
 @dataclass(frozen=True)
@@ -164,7 +161,7 @@ class NeighbourGraph:
                 if small == largest:
                     continue
                 inside = np.flatnonzero(part == small)
-                inside = inside[:: -(-len(inside) // GRAPH.searched)]
+                inside = inside[:: -(-len(inside) // GRAPH.compared_rows)]
                 outside = np.flatnonzero(part != small if near is None else near[small][part])
                 one_end, other_end, length = _find_shortest(
                     self.points[inside], self.points[outside]
@@ -199,7 +196,8 @@ class NeighbourGraph:
         """Symmetric weights of the edges: the inverse of a neighbour's rank, times the mass of the
         point.
 
-        A bridge is as weak as it is long, compared with the distances around it.
+        A bridge that is as short as the edges around it counts as the last neighbour; a longer one
+        is as weak as it is long.
         """
         if self.n_points == 1:
             return sparse.csr_array((1, 1))
@@ -211,7 +209,7 @@ class NeighbourGraph:
         around = np.maximum(self.distances[from_one, -1], self.distances[to_two, -1])
         ratio = np.divide(around, lengths, out=np.ones(len(lengths)), where=lengths > around)
         # an edge of weight 0 is none
-        of_bridges = np.maximum(2 * GRAPH.bridge * ratio**2, np.finfo(np.float32).tiny)
+        of_bridges = np.maximum(2 / GRAPH.neighbours * ratio**2, np.finfo(np.float32).tiny)
         ends = np.concatenate([one, from_one]), np.concatenate([two, to_two])
         shape = (self.n_points, self.n_points)
         directed = sparse.coo_array(
@@ -250,9 +248,8 @@ class NeighbourGraph:
         distance = distance[first]
         reach = np.maximum(distance, np.maximum(self.radius[low], self.radius[high]))
         scale = float(reach.max(initial=0)) or 1.0
-        weight = (reach + SHORTER * distance) / scale + np.finfo(
-            np.float64
-        ).tiny  # a weight of 0 is no edge
+        # where radii are equal, distances decide; a weight of 0 is no edge
+        weight = (reach + ROUNDING * distance) / scale + np.finfo(np.float64).tiny
         edges = sparse.coo_array(
             (weight, (low, high)), shape=(self.n_points, self.n_points)
         ).tocsr()
@@ -268,7 +265,7 @@ class NeighbourGraph:
 
         Of several at once, as long as these are few.
         """
-        at_once = max(1, MOST_AT_ONCE // max(self.neighbours.size, 1))
+        at_once = max(1, BLOCK_ROWS // max(self.neighbours.size, 1))
         parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
         return np.concatenate([normalised_cuts(part, self.neighbours, self.mass) for part in parts])
 
@@ -343,8 +340,8 @@ def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
 
 def _find_shortest(inside: Any, outside: Any) -> tuple[int, int, float]:
     """Return which point of either set is nearest to the other set, and their distance."""
-    n_values = inside.shape[0] * outside.shape[0] * inside.shape[1]
-    if not container_of(inside).is_dense or n_values > MANY_VALUES:
+    n_pairs = inside.shape[0] * outside.shape[0]
+    if not container_of(inside).is_dense or n_pairs > BLOCK_ROWS:
         nearest, distance = pairwise_distances_argmin_min(inside, outside)
         best = int(distance.argmin())
         return best, int(nearest[best]), float(distance[best])

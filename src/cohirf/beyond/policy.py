@@ -16,14 +16,12 @@ class GraphPolicy:
 
     neighbours: int = 10  # nearest other points of each point
     core_neighbour: int = 3  # its distance is the radius of a point, for mutual reachability
-    # weight of an edge that joins two parts, if it is as short as the edges around it; that of the
-    # nearest neighbour is 1
-    bridge: float = 0.1
     # cost
     few_features: int = 4  # up to so many, neighbours are found by a tree
     rows_of_few_features: int = 20_000  # rows of a graph
-    rows_of_many_features: int = 2000  # as many as are linked, see MAX_LINKED
-    searched: int = 500  # points of a part from which its shortest connection is sought
+    # rows whose distances to all others are taken: for silhouettes, and for the shortest connection
+    # of a part of the graph
+    compared_rows: int = 500
     near_parts: int = 50  # parts among which that of each part is sought
 
 
@@ -42,8 +40,6 @@ class MergePolicy:
     smallest_parts: tuple[float, ...] = (0.25, 0.4, 0.6)
     rows_per_cluster: int = 5  # with fewer, their neighbours tell nothing
     cells: float = 0.9  # cells are better than centres if they cut less than this share of theirs
-    # cost
-    silhouette_rows: int = 500  # whose distances are compared
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,20 @@ import numpy as np
 from cohirf.algorithm.consensus import NOISE, Codes, adjusted_rand_of, count_pairs, keep_views
 from cohirf.beyond.majority import (
     AGREEMENT_CELLS,
-    AGREEMENT_ROUNDING,
     GroupLabels,
     count_agreement,
     merge_by_agreement,
 )
 from cohirf.beyond.merge_tree import MAX_LINKED, MAX_MOVES, MergeTree, as_linkage, as_merges
-from cohirf.rows.grouping import FloatArray, IntArray, compress, pair_keys, row_blocks, sum_by_label
+from cohirf.rows.grouping import (
+    ROUNDING,
+    FloatArray,
+    IntArray,
+    compress,
+    pair_keys,
+    row_blocks,
+    sum_by_label,
+)
 
 NO_OPINION = NOISE
 LEAST_AGREEMENT = (
@@ -125,7 +132,7 @@ def group_by_votes(
     linked = np.sort(np.argsort(-codes.mass, kind="stable")[:MAX_LINKED])
     linkage = link_votes(codes.distinct[linked], codes.mass[linked])
     n_agreed = len(linked) - int(
-        np.searchsorted(linkage[:, 2], 1 - needed + AGREEMENT_ROUNDING, side="right")
+        np.searchsorted(linkage[:, 2], 1 - needed + ROUNDING, side="right")
     )
     if len(linked) == codes.n_codes:
         return VotedGroups(linked, linkage, n_agreed)
@@ -140,7 +147,7 @@ def group_by_votes(
     if joins_all:
         n_apart = 0
     else:
-        n_apart = int(np.count_nonzero(agreement[others] < needed - AGREEMENT_ROUNDING))
+        n_apart = int(np.count_nonzero(agreement[others] < needed - ROUNDING))
     n_apart = max(n_apart, (n_clusters or 0) - n_groups)
     apart = np.sort(others[np.argsort(agreement[others], kind="stable")[:n_apart]])
     if len(apart) == 0:
@@ -236,7 +243,7 @@ def _join_most_agreeing(
             has_opinion[block] @ comparable, LEAST_AGREEMENT
         )
         agreement[block] = shares.max(axis=1)
-        is_best = shares >= (agreement[block] * (1 - AGREEMENT_ROUNDING))[:, None]
+        is_best = shares >= (agreement[block] * (1 - ROUNDING))[:, None]
         joined[block] = is_best.argmax(axis=1)
         # then each has a group, in which it stays unless another one is better
         if len(group) == codes.n_codes:

@@ -12,9 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cohirf.algorithm.choose_medoids import MEDOID_TIE
 from cohirf.algorithm.contract_batch import Centres
-from cohirf.rows.grouping import IntArray, index_dtype
+from cohirf.rows.grouping import ROUNDING, IntArray, index_dtype
 
 
 def takes(X: Any) -> bool:
@@ -96,7 +95,7 @@ def _most_similar(X: Any, labels: Any, vectors: Any, scales: Any) -> Any:
         highest[labels[i]] = max(highest[labels[i]], scales[i])
     best = np.full(len(vectors), -1, dtype=np.int64)
     for i in range(n):
-        if scales[i] >= highest[labels[i]] - MEDOID_TIE and best[labels[i]] < 0:
+        if scales[i] >= highest[labels[i]] - ROUNDING and best[labels[i]] < 0:
             best[labels[i]] = i
     return best
 

@@ -59,10 +59,9 @@ from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.arrays import as_array, join_rows, narrow_indices, put_on_device, to_host
 from cohirf.rows.containers import container_of
-from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
+from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
 
-COMPARED_ROWS = 2**13  # with their centres at a time
 FAR = 3.0  # times the largest distance between a group and the next one
 PASSES = 5  # of K-Means, which begins with clusters of cells, so that few are enough
 
@@ -282,7 +281,7 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
     candidate.
     """
     distances = np.empty(len(nearest))
-    for block in row_blocks(len(nearest), COMPARED_ROWS):
+    for block in row_blocks(len(nearest)):
         difference = values[block] - centres[nearest[block]]
         distances[block] = container_of(difference).square_lengths(difference)
     order = np.lexsort((distances, nearest))
@@ -293,9 +292,6 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
 FEWEST_MOVED = 10_000
 MOVED_PER_CLUSTER = 200
 FEWEST_HELD_ASIDE = 500  # rows that are enough as a sample of rows that are read once
-SAME_WEIGHT = (
-    1e-9  # relative difference of weights of rows, which are rounded where many were added up
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +328,7 @@ class SampleOfFit:
             among = np.arange(len(leaves.rows))
         weights = leaves.total_mass
         per_row = weights[among] / leaves.sizes[among]
-        if np.ptp(per_row) > SAME_WEIGHT * per_row.max():
+        if np.ptp(per_row) > ROUNDING * per_row.max():
             drawn, mass = draw_by_mass(weights[among], n_rows, rng)
             some = among[drawn]
         else:

@@ -50,7 +50,6 @@ from cohirf.summary.state import FinalClusters, FittedState, NodeReach
 
 FINER = 4  # times as many clusters in each view as are wanted
 AUTO_CLUSTERS = 60  # of each view, if the number is chosen
-CENTRAL_TIE = 1e-9  # of how central nodes are, relative to the largest
 
 
 def open_training_graph(
@@ -354,13 +353,13 @@ def make_state(
     n_nodes = graph.n_nodes
     started = perf_counter()
     scores = score_centrality(graph, found.cluster[views.groups])
-    medoids = best_by_label(scores, views.groups, views.n_groups, CENTRAL_TIE)
+    medoids = best_by_label(scores, views.groups, views.n_groups)
     order = np.argsort(medoids)  # groups are numbered by their medoids
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     rows = medoids[order]
     cluster = found.cluster[order]
-    of_clusters = best_by_label(scores[rows], cluster, int(cluster.max()) + 1, CENTRAL_TIE)
+    of_clusters = best_by_label(scores[rows], cluster, int(cluster.max()) + 1)
     parents = of_clusters[cluster]
     first_level = int(len(rows) < n_nodes)  # 0 if each node is a group
     is_absorbed = parents != np.arange(len(rows))

@@ -28,8 +28,6 @@ from cohirf.voting import consensus as vote
 from cohirf.voting import read_consensus
 from cohirf.wording import number_repeated
 
-RANK_TIE = 1e-9  # of mean ranks, which are shares of a cluster
-
 
 @dataclass(frozen=True)
 class PartyResult:
@@ -281,4 +279,4 @@ def combine_ranks(ranks: Sequence[IntArray], clusters: IntArray, n_clusters: int
         n_ranks += held
     # 2 is worse than any share
     mean = np.divide(total, n_ranks, out=np.full(len(clusters), 2.0), where=n_ranks > 0)
-    return best_by_label(-mean, clusters, n_clusters, RANK_TIE)
+    return best_by_label(-mean, clusters, n_clusters)

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.choose_medoids import MEDOID_TIE
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.clusterers.grid_dbscan import computed
 from cohirf.fitting.settings import CENTRALITY
-from cohirf.rows.grouping import IntArray
+from cohirf.rows.grouping import ROUNDING, IntArray
 from cohirf.rows.members import members_of, scale_mass
 from cohirf.rows.storage import ArrayRows
 from cohirf.sources import open_source
@@ -227,8 +226,8 @@ def rank_rows(scores: NDArray[np.float64], labels: IntArray) -> IntArray:
     sorted_labels = labels[order]
     begins = np.append(True, sorted_labels[1:] != sorted_labels[:-1])
     start = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
-    is_best = sorted_scores >= sorted_scores[start] - MEDOID_TIE
-    is_lower = np.append(True, sorted_scores[:-1] - sorted_scores[1:] > MEDOID_TIE)
+    is_best = sorted_scores >= sorted_scores[start] - ROUNDING
+    is_lower = np.append(True, sorted_scores[:-1] - sorted_scores[1:] > ROUNDING)
     is_lower &= ~is_best  # all that are near to the best one are as good
     is_lower[1:] |= is_best[:-1] & ~is_best[1:]
     first_equal = np.maximum.accumulate(np.where(begins | is_lower, np.arange(len(order)), 0))

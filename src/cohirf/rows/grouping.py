@@ -30,6 +30,9 @@ from cohirf.rows.containers.container import container_of
 
 Mass = NDArray[np.float64]  # of rows: their weights, or the number of rows that they represent
 
+# Relative difference up to which figures are the same: sums lose digits, and the order of their
+# terms must not decide.
+ROUNDING = 1e-9
 # Floats are added up as integers where the order of additions is open. Their sums stay below this
 # power of two.
 FIXED_POINT_BITS = 62
@@ -137,7 +140,7 @@ def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -
     return xp.astype(sums, xp.float64) / put_beside(powers, X)
 
 
-def best_by_label(scores: Any, labels: Any, n_labels: int, tie: float) -> IntArray:
+def best_by_label(scores: Any, labels: Any, n_labels: int, tie: float = ROUNDING) -> IntArray:
     """Return the first row of each label whose score is at most ``tie`` below the highest.
 
     NaN is below all others.

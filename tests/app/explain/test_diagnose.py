@@ -462,7 +462,7 @@ def test_useless_clusters_come_first():
     ("cut", "answer", "tone"),
     [
         (0.03, "Yes.", "good"),
-        (0.2, "Mostly.", "fair"),
+        (0.3, "Mostly.", "fair"),
         (0.5, "Hardly.", "poor"),
         (np.nan, "Not measured.", "unknown"),
     ],

@@ -22,6 +22,7 @@ from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
+from cohirf.app.explain.policy import BETWEEN
 from cohirf.app.explain.study import DiagnosisSample, SampleDistances, draw_diagnosed, keeps_enough
 from cohirf.app.explain.words import shorten, uncapitalised
 from cohirf.clusterers import TorchKMeans
@@ -62,8 +63,6 @@ class Rule:
     rival_starts: int = 10  # of K-Means that runs alone: with a single one, it is an easy rival
     runs: int = 3  # of the base method: on all rows of the sample, and without some of them
     left_out: float = 0.2  # share of the sample that every run except the first leaves out
-    few_cut: float = 0.1  # share of near neighbours in other clusters that is usual
-    many_cut: float = 0.3
 
 
 RULE = Rule()
@@ -317,9 +316,9 @@ def judge_neighbours(cut: float) -> Finding:
     measured = (
         f"{percent(cut).capitalize()} of the near neighbours of a row are in another cluster."
     )
-    if cut <= RULE.few_cut:
+    if cut <= BETWEEN.touching:
         return Finding(question, "Yes.", measured, "good")
-    if cut <= RULE.many_cut:
+    if cut <= BETWEEN.overlapping:
         reason = f"{measured} Some borders between clusters run through dense regions."
         return Finding(question, "Mostly.", reason, "fair")
     reason = f"{measured} Borders between clusters run through dense regions."
