@@ -38,6 +38,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.policy import NUMBER
+from cohirf.problems import CRUMB
 from cohirf.rows import ranges
 from cohirf.rows.grouping import FloatArray, IntArray
 
@@ -513,4 +514,4 @@ def count_crumbs(n_rows: int) -> int:
     """Return the smallest number of rows that can be a cluster, if the number of clusters is
     chosen: from 1 to 4.
     """
-    return 1 + min(NUMBER.most_crumbs, n_rows // NUMBER.rows_per_crumb)
+    return 1 + min(CRUMB, n_rows // NUMBER.rows_per_crumb)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.beyond.policy import GRAPH
 from cohirf.rows.grouping import IntArray
 from cohirf.wording import setting
 
@@ -27,8 +26,9 @@ class ProblemPolicy:
 
 
 POLICY = ProblemPolicy()
-# rows of a cluster that is too small; DBSCAN by itself has clusters of four
-CRUMB = GRAPH.core_neighbour
+# Up to so many rows are not a cluster, however far from others they are. DBSCAN by itself has
+# clusters of four.
+CRUMB = 3
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,7 @@ class NumberPolicy:
     splits: int = 5  # into halves; fewer if the first ones all say the same
     fewest_splits: int = 2
     rows_per_number: int = 8  # no more numbers than one for so many rows, and no choice among fewer
-    # up to so many rows, and one for so many, are not a cluster, however far from others they are
-    most_crumbs: int = 3
-    rows_per_crumb: int = 30
+    rows_per_crumb: int = 30  # of fewer than three times so many, two rows or one are a cluster
     aside: float = 0.1  # share of the mass that may be in parts too small to be clusters
     # cost
     first_numbers: int = 20  # tried first; twice as many while the best is in the upper half
