@@ -153,6 +153,15 @@ def test_an_offset_and_a_scale_change_nothing():
     )
 
 
+@pytest.mark.parametrize("power", [400, -400])
+def test_very_large_and_very_small_values_have_the_same_degrees(power):
+    # fourth powers of such values are infinite, or zero
+    X, _ = make_blobs(400, centers=[[0, 0], [5, 0]], random_state=0)
+    model = CoHiRF(n_clusters=2, random_state=0).fit(X)
+    scaled = CoHiRF(n_clusters=2, random_state=0).fit(X * 2.0**power)
+    np.testing.assert_allclose(scaled.membership(X * 2.0**power), model.membership(X), atol=1e-9)
+
+
 def test_loaded_models_have_the_same_degrees(model, tmp_path):
     X, _ = two_normals(100, seed=2)
     model.save(tmp_path / "model")

@@ -285,7 +285,9 @@ def _measure_variances(points: Any, pieces: Pieces) -> FloatArray:
         mean = _mean_by(difference, pieces.of_point, n_pieces)
         difference -= mean[pieces.of_point]
         with np.errstate(divide="ignore", invalid="ignore"):
-            along = _mean_by(difference**2, pieces.of_point, n_pieces) / (4 * lengths)
+            # divided before they are squared: fourth powers of large values would overflow
+            difference /= 2 * np.sqrt(lengths)[pieces.of_point]
+            along = _mean_by(difference**2, pieces.of_point, n_pieces)
         along[~(lengths > 0)] = 0.0
     return np.asarray((sizes * along + DEGREE.prior_size * typical) / (sizes + DEGREE.prior_size))
 
