@@ -298,6 +298,15 @@ def test_it_writes_a_page_and_returns_its_path(blobs, fitted, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+def test_a_few_rows_of_noise_have_a_page(n_rows, n_features, tmp_path):
+    X = 10.0 * np.arange(n_rows * n_features).reshape(n_rows, n_features)
+    model = CoHiRF(DBSCAN(0.1), random_state=0).fit(X)
+    assert model.n_clusters_ == 0
+    assert write_report(model, X, tmp_path / "page.html").exists()
+
+
 def test_the_title_is_taken_from_the_data(blobs, fitted, tmp_path):
     page = write_report(
         fitted, blobs[0], tmp_path / "a.html", data_name="folder/blobs.csv"

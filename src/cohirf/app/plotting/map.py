@@ -266,6 +266,8 @@ def project_rows(
 
 
 def _principal_components(chosen: Any) -> Projection:
+    if chosen.shape[0] == 1:  # has no components
+        return Projection(np.zeros((1, 2)), ["principal component 1", "principal component 2"])
     stays_sparse = sparse.issparse(chosen) and min(chosen.shape) > 2
     data = chosen if stays_sparse else as_dense(to_numbers(chosen))
     model = PCA(2, svd_solver="arpack" if stays_sparse else "auto", random_state=0)
