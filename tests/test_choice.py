@@ -14,7 +14,8 @@ from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.policy import NUMBER, GraphPolicy
 from cohirf.choice import choose_number, split_in_halves
-from cohirf.rows.silhouette import COLUMNS, mean_silhouette
+from cohirf.rows.policy import BLOCK
+from cohirf.rows.silhouette import mean_silhouette
 
 
 def sample_of(X):
@@ -194,7 +195,7 @@ def test_the_end_of_the_range_is_said():
 )
 def test_the_silhouette_is_that_of_scikit_learn(n_clusters, dtype):
     rng = np.random.default_rng(n_clusters)
-    X = rng.normal(size=(3 * COLUMNS + 5, 4))
+    X = rng.normal(size=(3 * BLOCK.silhouette_columns + 5, 4))
     labels = rng.integers(n_clusters, size=len(X)) - 1  # with gaps, clusters of one row, and -1
     assert mean_silhouette(pairwise_distances(X).astype(dtype), labels) == pytest.approx(
         silhouette_score(X, labels)

@@ -145,8 +145,8 @@ def test_many_features_have_the_same_labels_in_sources_and_with_jobs(many_featur
 
 def test_neighbours_that_are_missing_are_said_to_be(many_features, monkeypatch):
     # min_samples is 30: lists are not improved
-    monkeypatch.setattr(spanning_labels, "LONGEST_LIST", 10)
-    monkeypatch.setattr(join_batches, "ENOUGH_RIGHT", 0.99)
+    monkeypatch.setitem(vars(spanning_labels.LISTS), "longest", 10)
+    monkeypatch.setitem(vars(join_batches.LISTS), "enough_right", 0.99)
     with pytest.warns(ConvergenceWarning, match=r"all nearest neighbours of only \d+% of the rows"):
         fit(many_features)
 

@@ -194,7 +194,7 @@ def test_batches_that_run_at_the_same_time_equal_the_literal_algorithm(in_order)
 @IN_ORDER_SLOWLY
 def test_batches_in_processes_equal_the_literal_algorithm(in_order, monkeypatch):
     monkeypatch.setattr(local, "_are_processes_running", lambda _: True)
-    monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
+    monkeypatch.setitem(vars(local.LOCAL), "warm_seconds", 0.0)
     monkeypatch.setattr(local, "_last_used", {})
     fit, _ = assert_same_as_reference(
         points(60), BASES["dbscan"], in_order=in_order, batch_size=6, n_jobs=2

@@ -38,7 +38,7 @@ from cohirf import CoHiRF, FusionHierarchy, load, merge
 from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.app.explain import write_report
 from cohirf.clusterers import GridDBSCAN
-from cohirf.summary.numbers import MAX_STEP_CLUSTERS
+from cohirf.summary.policy import HISTORY
 from cohirf.updating import blocks
 
 # What a call may refuse: the messages say what to do instead.
@@ -457,7 +457,7 @@ def check_changes(state: State) -> None:
             "history_ has other sizes of clusters",
         )
         require(
-            len(step.sizes) == min(len(counts), MAX_STEP_CLUSTERS), "history_ has other clusters"
+            len(step.sizes) == min(len(counts), HISTORY.clusters), "history_ has other clusters"
         )
 
 

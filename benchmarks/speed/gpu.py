@@ -42,7 +42,7 @@ from sklearn.cluster import KMeans
 from benchmarks._common import Table, make_parser, parse
 from cohirf import CoHiRF
 from cohirf.clusterers import TorchKMeans
-from cohirf.engines.streaming import READERS, STREAMED_BYTES
+from cohirf.engines.policy import STREAM
 from cohirf.sources import Source
 
 N_FEATURES = 50
@@ -205,7 +205,7 @@ class RepeatedRows(Source):
 
 def read_all(source: Source, n_threads: int) -> None:
     """Read and check all rows as a fit does: in pieces, each thread into memory of its own."""
-    step = STREAMED_BYTES // (source.n_features * source.dtype.itemsize)
+    step = STREAM.piece_bytes // (source.n_features * source.dtype.itemsize)
     own = threading.local()
 
     def read(start: int) -> None:
@@ -239,7 +239,7 @@ def measure_stream(device: str, n_rows: int) -> None:
         f"GB/s, k {model.n_clusters_}"
     )
     some = RepeatedRows(here, min(n_rows, 10 * BLOCK))
-    n_threads = min(READERS, cpu_count())
+    n_threads = min(STREAM.readers, cpu_count())
     alone = {
         "reading and checking, 1 thread": measure_reading(some, 1, device),
         f"reading and checking, {n_threads} threads": measure_reading(some, n_threads, device),

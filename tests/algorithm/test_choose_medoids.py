@@ -78,7 +78,7 @@ def test_centralities_are_means_over_the_mass_of_the_cluster(
     X, labels = clusters
     X = np.where(X > 0.5, X, 0.0)
     mass = np.random.default_rng(1).integers(1, 5, len(X)).astype(float)
-    monkeypatch.setattr(members, "CACHED_CELLS", block_cells)
+    monkeypatch.setitem(vars(members.BLOCK), "cached_cells", block_cells)
     found = members_of(container(X), labels, 30, mass)
     cosine = np.empty(len(X))
     euclidean = np.empty(len(X))
@@ -135,7 +135,7 @@ def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, m
     X, labels = clusters
     mass = np.random.default_rng(1).integers(1, 50, len(X)).astype(float)
     whole = choose(rule[0], X, labels), choose(rule[0], X, labels, mass)
-    monkeypatch.setattr(members, "CACHED_CELLS", 12)
+    monkeypatch.setitem(vars(members.BLOCK), "cached_cells", 12)
     assert (choose(rule[0], X, labels), choose(rule[0], X, labels, mass)) == whole
 
 

@@ -300,7 +300,7 @@ def test_storage_is_released_whenever_enough_rows_were_contracted(monkeypatch):
         def release(self):
             Released.times += 1
 
-    monkeypatch.setattr(module, "RELEASE_ROWS", 20)
+    monkeypatch.setitem(vars(module.STEP), "entries_in_memory", 20)
     fusions = Recorded.unwritten(200, Storage())
     contract_level(
         line(200), 1, contraction(Pairs(), batch_size=10), Resources(storage=Released()), fusions

@@ -80,7 +80,7 @@ PLACES = {"memory": np.array, "file": in_file, "Dask": on_dask, "device": on_dev
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("in_order", [False, True])
 def test_results_of_leaves_are_looked_up_for_their_rows_in_any_place(place, in_order, monkeypatch):
-    monkeypatch.setattr(vectors, "LOOKED_UP", 70)  # several blocks
+    monkeypatch.setitem(vars(vectors.KEEP), "block_rows", 70)  # several blocks
     first, last = fit(in_order=in_order)
     rows = first.leaves.rows
     fusions = last.fusions

@@ -126,14 +126,14 @@ def test_a_fit_on_a_device_is_that_of_numpy(place, variant, X, monkeypatch):
 @pytest.mark.parametrize("variant", ["defaults", "relaxed", "majority"])
 def test_a_fit_with_many_codes_is_that_of_numpy(place, variant, X, monkeypatch):
     expected, found = fit_both(X, place, **VARIANTS[variant])
-    monkeypatch.setattr(consensus, "MAX_CODES_HERE", 0)
+    monkeypatch.setitem(vars(consensus.STEP), "codes_here", 0)
     found = CoHiRF(found.estimator, random_state=0, **VARIANTS[variant]).fit(place.put(X))
     assert_same_fit(found, expected, place)
 
 
 @on_every_device
 def test_many_codes_stay_on_the_device(place, X, monkeypatch):
-    monkeypatch.setattr(consensus, "MAX_CODES_HERE", 0)
+    monkeypatch.setitem(vars(consensus.STEP), "codes_here", 0)
     monkeypatch.setattr(majority, "MAX_LINKED_CODES", 8)
     views = [
         put_beside(np.asarray(column), place.put(X))

@@ -36,7 +36,7 @@ def tasks(n):
 def at_once(monkeypatch):
     """Use processes for any number of tasks, and wait until they have started."""
     monkeypatch.setattr(local, "_are_processes_running", lambda _: True)
-    monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
+    monkeypatch.setitem(vars(local.LOCAL), "warm_seconds", 0.0)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
@@ -80,10 +80,10 @@ def test_tasks_that_cannot_be_sent_run_in_threads(at_once):
 
 
 @pytest.mark.parametrize(
-    ("n_bytes", "here"), [(local.START_BYTES - 1, True), (local.START_BYTES, False)]
+    ("n_bytes", "here"), [(local.LOCAL.start_bytes - 1, True), (local.LOCAL.start_bytes, False)]
 )
 def test_tasks_with_much_data_are_not_tried_here_first(n_bytes, here, monkeypatch):
-    monkeypatch.setattr(local, "WARM_BYTES", local.START_BYTES)
+    monkeypatch.setitem(vars(local.LOCAL), "warm_bytes", local.LOCAL.start_bytes)
     calls = [(SimpleNamespace(n_bytes=n_bytes),) for _ in range(4)]
     assert {
         process == os.getpid() for process, _ in LocalEngine(2).run(where_it_runs, calls, 4)
@@ -150,13 +150,13 @@ def fit_in_fork(connection):
 
 
 def end_while_processes_start():
-    local.START_SECONDS = local.START_BYTES = 0
+    vars(local.LOCAL).update(start_seconds=0, start_bytes=0)
     assert list(LocalEngine(2).run(square, tasks(4), 4)) == [0, 1, 4, 9]
 
 
 def end_while_processes_wait():
     local._are_processes_running = lambda _: True
-    local.WARM_SECONDS = 0
+    vars(local.LOCAL)["warm_seconds"] = 0
     assert {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(4), 4)} != {
         os.getpid()
     }
@@ -243,7 +243,8 @@ def test_a_killed_process_is_named(at_once):
 PARENT = """
 import os, sys, time
 from cohirf.engines import LocalEngine, local
-local._are_processes_running, local.WARM_SECONDS = lambda _: True, 0.0
+local._are_processes_running = lambda _: True
+vars(local.LOCAL)["warm_seconds"] = 0.0
 def task(number):
     if number:
         print(os.getpid(), flush=True)

@@ -42,7 +42,7 @@ def values_of(task):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(streaming, "STREAMED_BYTES", 7 * X[0].nbytes)
+    monkeypatch.setitem(vars(streaming.STREAM), "piece_bytes", 7 * X[0].nbytes)
 
 
 @pytest.mark.parametrize("rows", [ArrayRows(X), open_source(X)], ids=["array", "source"])
@@ -70,7 +70,9 @@ def test_few_runs_are_under_way(device):
     for n_consumed in range(1, 8):
         next(outcomes)
         assert (
-            n_consumed + streaming.RUNS_AHEAD <= len(made) <= n_consumed + streaming.RUNS_AHEAD + 1
+            n_consumed + streaming.STREAM.runs_ahead
+            <= len(made)
+            <= n_consumed + streaming.STREAM.runs_ahead + 1
         )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cohirf import CoHiRF, open_source
-from cohirf.engines.streaming import RUNS_AHEAD
+from cohirf.engines.policy import STREAM
 from cohirf.planning import plan
 from cohirf.planning.plan import LARGEST_BATCH, plan_for_device
 from cohirf.planning.policy import PLAN
@@ -32,7 +32,7 @@ def test_there_is_room_for_the_runs_that_are_read_ahead(free):
     size = plan_for_device("cuda", ROW, 0.5, None, 10**9)
     largest = LARGEST_BATCH * size
     # the runs, one of them without its held-aside rows, a view of it, and what belongs to its rows
-    needed = largest * (ROW * (1 + RUNS_AHEAD) + ROW + ROW / 2 + PLAN.device_bytes)
+    needed = largest * (ROW * (1 + STREAM.runs_ahead) + ROW + ROW / 2 + PLAN.device_bytes)
     assert 0.98 * PLAN.usable * 10**6 < needed <= PLAN.usable * 10**6
 
 

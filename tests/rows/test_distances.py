@@ -22,7 +22,7 @@ def some_rows(n_rows, dtype, offset=0.0):
 @pytest.mark.parametrize("block_cells", [1, 64, 2**27])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_nearest_point_of_each_row_is_found(place, dtype, block_cells, exact, monkeypatch):
-    monkeypatch.setattr(module, "DISTANCE_CELLS", block_cells)
+    monkeypatch.setitem(vars(module.BLOCK), "device_distances", block_cells)
     X = some_rows(50, dtype)
     points = some_rows(7, dtype)
     found = place.fetch(find_nearest(place.put(X), points, exact=exact))
@@ -58,7 +58,7 @@ def test_of_equal_points_the_first_is_the_nearest(place):
 @on_every_device
 @pytest.mark.parametrize("block_cells", [1, 2**27])
 def test_distances_to_all_points_are_measured(place, block_cells, monkeypatch):
-    monkeypatch.setattr(module, "DISTANCE_CELLS", block_cells)
+    monkeypatch.setitem(vars(module.BLOCK), "device_distances", block_cells)
     X = some_rows(30, np.float64, offset=1e6)
     points = some_rows(4, np.float64, offset=1e6)
     np.testing.assert_allclose(

@@ -125,7 +125,7 @@ def test_sums_do_not_depend_on_the_order_of_the_rows_or_the_size_of_blocks(place
     labels = all_labels(300, 5)
     expected = place.fetch(sum_rows_by_label(place.put(X), place.put(labels), 5))
     order = rng.permutation(300)
-    monkeypatch.setattr(grouping, "FIXED_POINT_CELLS", 3 * 17)
+    monkeypatch.setitem(vars(grouping.BLOCK), "fixed_point_cells", 3 * 17)
     found = place.fetch(sum_rows_by_label(place.put(X[order]), place.put(labels[order]), 5))
     np.testing.assert_array_equal(found, expected)
 
@@ -177,7 +177,7 @@ def test_rows_apart_get_labels_of_their_own(place):
 
 @on_every_device
 def test_extremes_do_not_depend_on_how_many_rows_come_first(place, monkeypatch):
-    monkeypatch.setattr(scatter, "FIRST_REDUCED", 4)
+    monkeypatch.setitem(vars(scatter.BLOCK), "first_reduced", 4)
     labels = all_labels(200, 7)
     scores = np.random.default_rng(0).normal(size=200)
     found = best_by_label(place.put(scores), place.put(labels), 7, tie=0.1)

@@ -15,6 +15,7 @@ from test_sources import make_data
 
 from cohirf import open_source
 from cohirf.sources import ArraySource, SourceChangedError
+from cohirf.sources.policy import READ
 
 
 def test_the_array_itself_is_kept():
@@ -213,7 +214,7 @@ def test_a_folder_that_takes_the_place_of_another_is_noticed(tmp_path):
 
 
 def test_a_chunk_longer_than_the_blocks_is_decoded_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.arrays.PIECE_BYTES", 1_000)
+    monkeypatch.setitem(vars(READ), "piece_bytes", 1_000)
     array = zarr.create_array({}, data=make_data(), chunks=(600, 4))
     decoded = []
     monkeypatch.setattr(

@@ -14,6 +14,7 @@ from test_sources import make_data
 from cohirf import open_source
 from cohirf.sources import SourceChangedError
 from cohirf.sources.csv import CsvTable
+from cohirf.sources.policy import CSV
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -97,7 +98,7 @@ def test_the_delimiter_makes_rows_of_equal_length(text, delimiter, tmp_path):
     ],
 )
 def test_the_encoding_is_found(encoding, name, block, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", block)
+    monkeypatch.setitem(vars(CSV), "block_bytes", block)
     (tmp_path / "data.csv").write_bytes((f"{name},b\n" + "1,2\n" * 50).encode(encoding))
     source = open_source(tmp_path / "data.csv")
     assert source.feature_names == [name, "b"]
@@ -106,7 +107,7 @@ def test_the_encoding_is_found(encoding, name, block, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("read_bytes", [16, 2**20])
 def test_nul_bytes_are_named_with_their_line(read_bytes, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.READ_BYTES", read_bytes)
+    monkeypatch.setitem(vars(CSV), "read_bytes", read_bytes)
     (tmp_path / "data.csv").write_bytes(b"a,b\n" + b"1,2\n" * 50 + b"1,\x002\n" + b"1,2\n" * 50)
     with pytest.raises(
         ValueError, match=r"data\.csv has NUL bytes, the first on line 52: remove them\."
@@ -115,7 +116,7 @@ def test_nul_bytes_are_named_with_their_line(read_bytes, tmp_path, monkeypatch):
 
 
 def test_a_letter_in_the_last_line_decides_the_encoding_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.READ_BYTES", 64)
+    monkeypatch.setitem(vars(CSV), "read_bytes", 64)
     (tmp_path / "data.csv").write_bytes(
         ("who,b\n" + "Muller,2\n" * 50 + "Müller,3\n").encode("cp1252")
     )
@@ -128,7 +129,7 @@ def test_a_letter_in_the_last_line_decides_the_encoding_too(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("block", [100, 2**20])
 def test_quoted_cells_may_have_line_breaks(block, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", block)
+    monkeypatch.setitem(vars(CSV), "block_bytes", block)
     text = "x,note,y\n" + "".join(f'{i},"two\nlines, and ""quotes""",{-i}\n' for i in range(100))
     (tmp_path / "data.csv").write_text(text, encoding="utf-8")
     source = open_source(tmp_path / "data.csv", columns=["x", "y"])
@@ -181,7 +182,7 @@ def test_a_file_without_names_says_so(tmp_path):
 
 
 def test_numbers_may_become_fractions_late(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 100)
+    monkeypatch.setitem(vars(CSV), "block_bytes", 100)
     (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "0.5\n-1e3\n", encoding="utf-8")
     np.testing.assert_array_equal(
         open_source(tmp_path / "data.csv").take([999, 1_000, 1_001]), [[1], [0.5], [-1_000]]
@@ -189,7 +190,7 @@ def test_numbers_may_become_fractions_late(tmp_path, monkeypatch):
 
 
 def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 100)
+    monkeypatch.setitem(vars(CSV), "block_bytes", 100)
     (tmp_path / "data.csv").write_text("x,y\n" + "1,2\n" * 1_000 + "1,oops\n", encoding="utf-8")
     with pytest.raises(
         ValueError,
@@ -261,7 +262,7 @@ def test_an_empty_cell_is_refused_where_it_is_read(tmp_path):
 
 
 def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 100)
+    monkeypatch.setitem(vars(CSV), "block_bytes", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "oops\n", encoding="utf-8")

@@ -227,7 +227,7 @@ def test_a_message_becomes_one_short_line_without_its_full_stop():
 
 
 def test_content_is_size_time_and_chunks_from_the_first_to_the_last(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "STAMP_BYTES", 4)
+    monkeypatch.setitem(vars(files.READ), "stamp_bytes", 4)
     (tmp_path / "file").write_bytes(b"0123456789")
     stamp = FileStamp.of(tmp_path / "file")
     head, *chunks = stamp.content(3)

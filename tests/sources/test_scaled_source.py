@@ -9,6 +9,7 @@ from test_sources import make_data
 
 from cohirf import CoHiRF, open_source
 from cohirf.sources import ScaledSource, SourceChangedError
+from cohirf.sources.policy import READ
 from cohirf.sources.source import StreamedSource
 
 
@@ -94,7 +95,7 @@ def test_a_fit_finds_the_clusters_of_the_scaled_array(stored):
 
 def test_all_rows_are_read_unchecked_and_in_order(stored, monkeypatch):
     X, path = stored
-    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 1_000)
+    monkeypatch.setitem(vars(READ), "piece_bytes", 1_000)
     blocks = list(open_source(path).read_all())
     assert len(blocks) == 36
     np.testing.assert_array_equal(np.concatenate(blocks), X)

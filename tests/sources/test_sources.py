@@ -25,6 +25,7 @@ from sklearn.utils import check_array
 
 from cohirf import CoHiRF, open_source
 from cohirf.sources import SourceChangedError
+from cohirf.sources.policy import CSV, READ
 
 N_ROWS = 1_100
 N_FEATURES = 4
@@ -44,12 +45,7 @@ ROWS = {
     "int32": np.arange(20, 50, dtype=np.int32),
     "uint64": np.array([20, 21, 900], dtype=np.uint64),
 }
-PIECES = [
-    *(f"cohirf.sources.{module}.PIECE_BYTES" for module in ("source", "arrays", "tables")),
-    "cohirf.sources.arrays.SEEK_BYTES",
-    "cohirf.sources.tables.MAPPED_BYTES",
-    "cohirf.sources.tables.LOADED_BYTES",
-]
+PIECES = ("piece_bytes", "seek_bytes", "mapped_bytes", "loaded_bytes")
 
 
 def make_data(dtype=np.float64):
@@ -214,7 +210,7 @@ FILES = {name: kind for name, kind in KINDS.items() if kind.file is not None}
 
 @pytest.fixture(autouse=True)
 def small_blocks_of_text(monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 10_000)
+    monkeypatch.setitem(vars(CSV), "block_bytes", 10_000)
 
 
 @pytest.fixture
@@ -240,8 +236,8 @@ def dense(taken):
 def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(
     kind, pieces, X, tmp_path, monkeypatch
 ):
-    for constant in PIECES if pieces == "tiny" else ():
-        monkeypatch.setattr(constant, 4_000)
+    for size in PIECES if pieces == "tiny" else ():
+        monkeypatch.setitem(vars(READ), size, 4_000)
     source = open_source(kind.store(X, tmp_path))
     assert (source.n_rows, source.n_features, source.dtype) == (N_ROWS, N_FEATURES, np.float64)
     assert source.feature_names == kind.names
@@ -399,8 +395,8 @@ def test_a_fit_finds_the_clusters_of_the_array(kind, X, tmp_path):
 @of_all(FILES)
 @pytest.mark.parametrize("change", ["rewritten", "truncated", "replaced", "removed"])
 def test_a_file_that_changed_is_noticed_and_named(kind, change, X, tmp_path, monkeypatch):
-    for constant in PIECES:
-        monkeypatch.setattr(constant, 1_000)
+    for size in PIECES:
+        monkeypatch.setitem(vars(READ), size, 1_000)
     data = kind.store(X, tmp_path)
     file = kind.file(data)
     source = open_source(data)

@@ -13,6 +13,7 @@ from test_sources import NAMES, make_data, save_arrow
 
 from cohirf import open_source
 from cohirf.sources import ArraySource
+from cohirf.sources.policy import READ
 from cohirf.sources.tables import ArrowTable, is_frame, read_frame
 
 FRAME = pd.DataFrame({"x": [1.0, 2.0], "y": [3, 4]})
@@ -225,7 +226,7 @@ def test_a_truncated_parquet_file_is_refused(kept, tmp_path):
 
 
 def test_damaged_rows_are_noticed_where_they_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.tables.PIECE_BYTES", 1_000)
+    monkeypatch.setitem(vars(READ), "piece_bytes", 1_000)
     X = np.random.default_rng(0).normal(size=(1_100, 4))
     write_parquet(X, tmp_path / "data.parquet", write_page_checksum=False, use_dictionary=False)
     content = bytearray((tmp_path / "data.parquet").read_bytes())
@@ -273,7 +274,7 @@ def test_only_long_batches_that_lie_there_plainly_are_mapped(tmp_path, monkeypat
     X = make_data().round()
     options = {"plain": {}, "lz4": {"compression": "lz4"}, "stream": {"new": pa.ipc.new_stream}}
     for most, expected in ((2**26, []), (1_000, ["plain.arrow"])):
-        monkeypatch.setattr("cohirf.sources.tables.LOADED_BYTES", most)
+        monkeypatch.setitem(vars(READ), "loaded_bytes", most)
         for name, given in options.items():
             source = open_source(save_arrow(f"{name}.arrow", **given)(X, tmp_path))
             np.testing.assert_array_equal(source.take([0, 900]), X[[0, 900]])
@@ -282,7 +283,7 @@ def test_only_long_batches_that_lie_there_plainly_are_mapped(tmp_path, monkeypat
 
 @pytest.mark.parametrize("most_loaded", [2**26, 0])
 def test_empty_batches_are_passed_over(most_loaded, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.tables.LOADED_BYTES", most_loaded)
+    monkeypatch.setitem(vars(READ), "loaded_bytes", most_loaded)
     batches = [pa.record_batch({"x": np.arange(float(n))}) for n in (0, 2, 0, 0, 3, 0)]
     with (
         pa.OSFile(str(tmp_path / "data.arrow"), "wb") as sink,

@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
 from cohirf.spanning.batch_edges import Edges, span_rows
+from cohirf.spanning.policy import LISTS
 
 RANDOM = np.random.default_rng(0)
 DATA = {
@@ -121,7 +122,7 @@ def test_labels_are_those_of_scikit_learn_whatever_the_order_of_rows(min_cluster
 def test_with_many_neighbours_the_labels_do_not_depend_on_the_order_of_rows(monkeypatch):
     X = make_blobs(150, 2, centers=3, cluster_std=0.5, random_state=0)[0]
     order = np.random.default_rng(0).permutation(150)
-    monkeypatch.setattr("cohirf.spanning.spanning_labels.MAX_NEIGHBOURS", 0)
+    monkeypatch.setitem(vars(LISTS), "neighbours", 0)
     model = fit(HDBSCAN(copy=True), X)
     assert model.diagnostics_[0].kind == "spanning"
     assert in_order(model.labels_[order]) == in_order(fit(HDBSCAN(copy=True), X[order]).labels_)

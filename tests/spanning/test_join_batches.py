@@ -237,7 +237,7 @@ def joined(parts):
 @pytest.mark.parametrize("storage", [Storage, ScratchStorage])
 @pytest.mark.parametrize("n_edges", [1, 7, 5_000])
 def test_parts_are_in_order(monkeypatch, n_edges, storage):
-    monkeypatch.setattr(join_batches, "SORTED_EDGES", 600)
+    monkeypatch.setitem(vars(join_batches.TREE), "sorted_edges", 600)
     edges, core = random_edges(n_edges)
     parts = list(sort_by_weight(edges, core, storage()))
     weights = edges.weigh(core)
@@ -250,7 +250,7 @@ def test_parts_are_in_order(monkeypatch, n_edges, storage):
 
 
 def test_equal_weights_are_one_part(monkeypatch):
-    monkeypatch.setattr(join_batches, "SORTED_EDGES", 10)
+    monkeypatch.setitem(vars(join_batches.TREE), "sorted_edges", 10)
     edges = Edges(np.arange(99, dtype=np.int32), np.arange(1, 100, dtype=np.int32), np.ones(99))
     parts = list(sort_by_weight(edges, np.zeros(100), Storage()))
     assert [part.count for part in parts if part.count] == [99]
@@ -299,7 +299,7 @@ def test_a_longer_edge_between_rows_of_smaller_core_distances_is_lighter():
 
 
 def test_large_parts_are_connected_by_rows_of_a_sample(two_blobs, monkeypatch):
-    monkeypatch.setattr(join_batches, "CANDIDATES", 100)
+    monkeypatch.setitem(vars(join_batches.TREE), "candidates", 100)
     core, _ = span_rows(two_blobs, 4)
     asked = []
     found = find_bridges(PARTS, core, lambda some: (asked.append(some), two_blobs[some])[1])
@@ -309,7 +309,7 @@ def test_large_parts_are_connected_by_rows_of_a_sample(two_blobs, monkeypatch):
 
 
 def test_candidates_are_all_rows_of_small_parts_and_a_sample_of_large_ones(monkeypatch):
-    monkeypatch.setattr(join_batches, "CANDIDATES", 2_000)
+    monkeypatch.setitem(vars(join_batches.TREE), "candidates", 2_000)
     parts = np.repeat(np.array([0, 100_000], dtype=np.int32), [100_000, 50])
     some = choose_candidates(parts)
     assert (some >= 100_000).sum() == 50

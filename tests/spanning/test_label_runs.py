@@ -15,8 +15,8 @@ from cohirf import CoHiRF
 from cohirf.engines import LocalEngine
 from cohirf.fitting import locality
 from cohirf.spanning.found_in_runs import SpanTask
+from cohirf.spanning.policy import TREE
 from cohirf.spanning.settings import SpanningSettings, settings_of
-from cohirf.spanning.spanning_labels import TREE_COST
 
 
 def make_shapes(n_rows, seed=0):
@@ -132,7 +132,7 @@ def test_engines_are_told_that_a_spanning_tree_takes_long(monkeypatch):
     CoHiRF(HDBSCAN(copy=True), batch_size=200, n_jobs=2, random_state=0).fit(X)
     sizes = [n_bytes for name, n_bytes in told if name == "list_batches"]
     assert len(sizes) > 2
-    assert sum(sizes) == pytest.approx(TREE_COST * X.nbytes, rel=0.5)
+    assert sum(sizes) == pytest.approx(TREE.cost * X.nbytes, rel=0.5)
 
 
 def test_a_task_for_another_process_stays_a_task_for_trees():

@@ -60,7 +60,7 @@ def test_neighbours_of_neighbours_are_found(spanned):
 
 def test_threads_and_blocks_change_nothing(monkeypatch):
     expected = improved()
-    monkeypatch.setattr(neighbour_lists, "LISTED_ROWS", 37)
+    monkeypatch.setitem(vars(neighbour_lists.LISTS), "block_rows", 37)
     np.testing.assert_array_equal(improved(2).neighbours, expected.neighbours)
 
 

@@ -4,14 +4,8 @@ import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF, merge
-from cohirf.summary.numbers import (
-    MAX_STEP_CLUSTERS,
-    MAX_STEPS,
-    Changes,
-    Step,
-    Totals,
-    continue_history,
-)
+from cohirf.summary.numbers import Changes, Step, Totals, continue_history
+from cohirf.summary.policy import HISTORY
 
 LEFT, RIGHT, FAR = np.random.default_rng(0).normal(size=(3, 100, 2)) * 0.2 + [
     [[0, 0]],
@@ -62,7 +56,7 @@ def test_rows_that_are_forgotten_are_a_step():
 
 
 def test_a_step_lists_the_largest_clusters():
-    labels = np.arange(MAX_STEP_CLUSTERS + 5)
+    labels = np.arange(HISTORY.clusters + 5)
     step = Step.of(Changes(1, 9), labels, np.arange(1, len(labels) + 1))
     assert list(step.sizes) == list(range(5, len(labels)))
     assert step.n_clusters == len(labels)
@@ -71,8 +65,8 @@ def test_a_step_lists_the_largest_clusters():
 def test_old_steps_leave():
     step = Step.first(np.array([0, -1]), np.array([3, 2]))
     assert (step.n_rows, step.n_noise) == (5, 2)
-    history = (step,) * MAX_STEPS
-    assert len(continue_history(history, step)) == MAX_STEPS
+    history = (step,) * HISTORY.steps
+    assert len(continue_history(history, step)) == HISTORY.steps
 
 
 def test_adds_merges_forgets_and_reclusters_are_counted_apart():

@@ -12,6 +12,7 @@ from sklearn.mixture import GaussianMixture
 import cohirf
 from cohirf import CoHiRF, FusionHierarchy, load, open_source
 from cohirf.fitting import locality
+from cohirf.summary.policy import KEEP
 from cohirf.updating import rerun
 
 BLOBS, CLASSES = make_blobs(600, n_features=5, centers=4, random_state=0)
@@ -234,9 +235,7 @@ class TestKeptRows:
 
     @pytest.fixture(autouse=True)
     def few_rows(self, monkeypatch):
-        monkeypatch.setattr("cohirf.updating.rerun.KEPT_ROWS", 400)
-        monkeypatch.setattr("cohirf.updating.update.KEPT_ROWS", 400)
-        monkeypatch.setattr("cohirf.fitting.results.KEPT_ROWS", 400)
+        monkeypatch.setitem(vars(KEEP), "rows", 400)
 
     def test_more_rows_are_refused_and_the_model_stays_as_it_was(self):
         model = CoHiRF(DBSCAN(0.2), random_state=0).partial_fit(MOONS[:300])

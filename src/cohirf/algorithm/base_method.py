@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.consensus import NOISE
+from cohirf.algorithm.policy import STEP
 from cohirf.error_contexts import warning_once_a_fit
 from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows, to_host
 from cohirf.rows.containers import container_of
@@ -28,17 +29,8 @@ from cohirf.rows.grouping import IntArray
 # Parameters that may not exceed the number of rows. They are lowered only if a call fails: DBSCAN
 # with min_samples above the number of rows does not fail, but labels every row as noise.
 SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluster_size")
-# Parameters that keep a method from overwriting its input, and their possible values. The default
-# "warn" asks the user to choose, which does not matter here.
-COPIES = ("copy", "copy_x")
-COPY_VALUES = (True, False, "warn")
 # Parameters that can have one row for each cluster.
 START_PARAMETERS = ("init", "means_init", "weights_init", "precisions_init")
-PROBED_PER_CLUSTER = (
-    4  # rows that are looked at first, to see whether there are more distinct rows than clusters
-)
-# A method that is told a finer number of clusters than asked for needs this many rows for each.
-ROWS_PER_INNER_CLUSTER = 3
 
 
 @dataclass(frozen=True)
@@ -103,7 +95,9 @@ class BaseMethod:
             prototype=prototype,
             seeds=tuple(name for name in last if last[name] == "random_state"),
             copies=tuple(
-                name for name in last if last[name] in COPIES and parameters[name] in COPY_VALUES
+                name
+                for name in last
+                if last[name] in ("copy", "copy_x") and parameters[name] in (True, False, "warn")
             ),
             sizes=sizes,
             n_clusters=sizes.get(f"{clusterer}n_clusters"),
@@ -219,7 +213,7 @@ class BaseMethod:
         settings |= dict.fromkeys(self.copies, not may_overwrite)
         # too few rows for the finer number of clusters
         if self.asked is not None and self.told is not None:
-            bound = max(self.asked, n_rows // ROWS_PER_INNER_CLUSTER)
+            bound = max(self.asked, n_rows // STEP.rows_per_inner_cluster)
             settings |= {self.told: bound} if self.sizes[self.told] > bound else {}
         if sample_weight is None or self.weight_argument is None:
             weights = {}
@@ -374,7 +368,7 @@ def find_few_distinct(X: Any, most: int) -> IntArray | None:
     True
     """
     # nearly always, these are enough to say no
-    step = max(1, X.shape[0] // (PROBED_PER_CLUSTER * (most + 1)))
+    step = max(1, X.shape[0] // (STEP.probed_per_cluster * (most + 1)))
     some = take_rows(X, slice(None, None, step))
     if len(find_distinct_rows(some)[0]) > most:
         return None

@@ -18,10 +18,8 @@ from typing import Self
 
 import numpy as np
 
+from cohirf.algorithm.policy import STEP
 from cohirf.rows.grouping import IntArray, index_dtype
-
-RUN_ROWS = 2**15  # a longer run would lose more work when a fit is killed
-MANY_RUNS = 128  # with fewer runs, some of sixteen cores would wait for the last ones
 
 
 @dataclass(frozen=True)
@@ -234,7 +232,7 @@ def cut_into_runs(n_batches: int, n_rows: int) -> IntArray:
     """Return the batches at which runs begin: many runs, for all cores, and none much longer than
     needed.
     """
-    batches_a_run = max(1, min(n_batches // MANY_RUNS, RUN_ROWS * n_batches // n_rows))
+    batches_a_run = max(1, min(n_batches // STEP.runs, STEP.run_rows * n_batches // n_rows))
     return np.arange(0, n_batches, batches_a_run)
 
 

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.policy import STEP
 from cohirf.rows.arrays import look_up, namespace, to_host
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import (
@@ -44,8 +45,6 @@ from cohirf.rows.grouping import (
 
 RELAXED = 0.8  # h of the paper's experiments
 NOISE = -1
-COMPARED_PAIRS = 50
-MAX_CODES_HERE = 2**16  # of rows on a device: more codes than this stay there
 
 # the group of each distinct code, where the codes are, and how many groups there may be
 Partition = tuple[Any, int]
@@ -197,7 +196,7 @@ class FoldedViews:
     def _renumber(self) -> None:
         """Give codes numbers without gaps, and look up the label of each in each view."""
         distinct, self.of_row = compress(self.of_row, self.n_codes)
-        if distinct.shape[0] > MAX_CODES_HERE:
+        if distinct.shape[0] > STEP.codes_here:
             codes = distinct
         else:
             codes = to_host(distinct)
@@ -302,7 +301,7 @@ def mean_agreement(codes: Codes) -> float:
     if codes.are_equal:
         return 1.0
     pairs = list(combinations(views, 2))
-    pairs = pairs[:: 1 + len(pairs) // COMPARED_PAIRS]
+    pairs = pairs[:: 1 + len(pairs) // STEP.compared_pairs]
     xp = namespace(codes.distinct)
     counts = [xp.where(codes.distinct[:, view] == NOISE, 0.0, codes.counts) for view in views]
     partitions = [codes.partition(view) for view in views]

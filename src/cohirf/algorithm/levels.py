@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.batches import Batches, Run, cut_at_chunks, cut_into_runs, split_into_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.parents import Fusions, Recorded
+from cohirf.algorithm.policy import STEP
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import (
     PAPER,
@@ -39,9 +40,6 @@ from cohirf.algorithm.runs import (
 from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import Engine, Rows, SerialEngine, SomeRows, Storage
-
-# number of vector entries that may stay in memory if the vectors are stored on disk
-RELEASE_ROWS = 2**22
 
 
 @dataclass(frozen=True)
@@ -386,7 +384,7 @@ def record_runs(
         if watch is not None:
             watch(outcome)
         rows_held += task.run.length
-        if rows_held > RELEASE_ROWS:
+        if rows_held > STEP.entries_in_memory:
             storage.release()
             rows_held = 0
         yield outcome.survivors

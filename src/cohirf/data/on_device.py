@@ -38,13 +38,8 @@ from cohirf.rows.arrays import (
     put_beside,
     to_host,
 )
-from cohirf.rows.grouping import (
-    FIXED_POINT_BITS,
-    IntArray,
-    count_by_label,
-    first_rows,
-    sum_by_label,
-)
+from cohirf.rows.grouping import IntArray, count_by_label, first_rows, sum_by_label
+from cohirf.rows.policy import DIGIT
 from cohirf.rows.storage import ArrayWeights, Engine, SerialEngine, Storage
 
 
@@ -164,7 +159,7 @@ def check_device_weights(sample_weight: Any, X: Any) -> ArrayWeights:
     smallest = lowest or float(to_host(xp.min(xp.where(weights > 0, weights, xp.inf))))
     with np.errstate(over="ignore"):
         check_range(smallest, float(to_host(xp.sum(weights))))
-    if smallest < highest * 2.0 ** (int(n_rows).bit_length() - FIXED_POINT_BITS):
+    if smallest < highest * 2.0 ** (int(n_rows).bit_length() - DIGIT.fixed_point_bits):
         raise ValueError(
             f"sample_weight has positive values from {smallest:g} to {highest:g}: on a device, the "
             "smallest would not count in sums. Set them to 0, or raise them."

@@ -23,18 +23,13 @@ from sklearn import config_context, get_config
 
 from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
 from cohirf.engines.local import Function, Task, Tasks, one_thread
+from cohirf.engines.policy import DASK
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.rows.arrays import is_dask as is_dask
 from cohirf.rows.storage import Engine, NumberedRows, SerialEngine, Storage
 from cohirf.sources.arrays import DASK_ARRAY, ArraySource
 
-RETRIES = 2  # of a task that fails on a live worker, for example because it could not read its file
-# bundles of batches per thread at a later level: enough that no worker waits long for another
-CALLS_A_THREAD = 8
-BEFORE_SPILLING = (
-    0.6  # share of a worker's memory that Dask uses before it spills to disk, by default
-)
 OWN_VERSION = "__import__('cohirf').__version__"
 GONE = (
     "The Dask cluster is gone, or has lost data that cannot be computed again, or its client is "
@@ -52,8 +47,6 @@ FAULTS = {
     "CommClosedError": GONE,
     "ValueError": GONE,
 }
-
-NO_OBJECTS = np.empty(0, object)
 
 
 def dask() -> Any:
@@ -127,7 +120,7 @@ class DataLocalEngine(Engine):
         with naming_faults():
             computed = self.persisted = persist(self._lazy(function, list(tasks)))
             results = computed.map_blocks(
-                _without_map, name=new_name("summarize"), dtype=object, meta=NO_OBJECTS
+                _without_map, name=new_name("summarize"), dtype=object, meta=np.empty(0, object)
             )
             results = persist(results)
             try:
@@ -272,7 +265,7 @@ class DaskEngine(Engine):
         waiting = deque[Any]()
         with naming_faults():
             n_threads = max(1, sum(self.client.nthreads().values()))
-            per_call = max(1, n_tasks // (CALLS_A_THREAD * n_threads))
+            per_call = max(1, n_tasks // (DASK.calls_per_thread * n_threads))
             if self.array is None:
                 sent = self._send(function, tasks, per_call)
             else:
@@ -292,7 +285,7 @@ class DaskEngine(Engine):
         for number, bundle in enumerate(map(_pack, bundles)):
             with _large_graphs():
                 yield self.client.submit(
-                    call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES
+                    call, bundle, key=f"{name}-{number}", pure=False, retries=DASK.retries
                 )
 
     def _send_bare(self, function: Function, tasks: Iterator[Task]) -> Iterator[Any]:
@@ -306,7 +299,7 @@ class DaskEngine(Engine):
             rows = self.array[numbers].rechunk(-1).to_delayed().item()
             with _large_graphs():
                 lazy = call(_pack([(task.with_values(None), *others)]), numbers, rows)
-                yield self.client.compute(lazy, retries=RETRIES, optimize_graph=False)
+                yield self.client.compute(lazy, retries=DASK.retries, optimize_graph=False)
 
 
 def _large_graphs() -> Any:
@@ -345,7 +338,7 @@ class Worker:
     @property
     def usable_bytes(self) -> int:
         """Memory that Dask uses before it spills to disk or pauses the worker."""
-        return int(BEFORE_SPILLING * self.memory_limit)
+        return int(DASK.before_spilling * self.memory_limit)
 
     @property
     def bytes_per_task(self) -> float:
@@ -422,7 +415,7 @@ def persist(lazy: Any) -> Any:
     client = find_client()
     if client is None:
         return lazy.persist(optimize_graph=False)
-    return client.persist(lazy, retries=RETRIES, optimize_graph=False)
+    return client.persist(lazy, retries=DASK.retries, optimize_graph=False)
 
 
 def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: Any) -> Any:

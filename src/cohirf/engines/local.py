@@ -46,6 +46,7 @@ from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
+from cohirf.engines.policy import LOCAL
 from cohirf.error_contexts import (
     CollectedWarning,
     collecting_warnings,
@@ -59,13 +60,6 @@ Function = Callable[..., Any]
 Task = tuple[Any, ...]
 Tasks = Iterable[Task]
 
-START_SECONDS = 1.0  # time that must be saved before processes are started
-WARM_SECONDS = 0.3  # the same if they run already
-# a task with more data takes so long that it need not be measured
-START_BYTES = 2**26
-WARM_BYTES = 2**25
-IDLE_SECONDS = 240.0  # joblib ends processes that had nothing to do for 300 seconds
-WATCH_SECONDS = 1.0
 # exactly these classes: backends of clusters, such as Ray's, may be subclasses
 LOCAL_BACKENDS = {SequentialBackend, ThreadingBackend, LokyBackend, MultiprocessingBackend}
 
@@ -116,7 +110,9 @@ class LocalEngine(Engine):
         n_jobs = effective_n_jobs(self.n_jobs)
         are_running = _are_processes_running(n_jobs)
         seconds_to_save, long_bytes = (
-            (WARM_SECONDS, WARM_BYTES) if are_running else (START_SECONDS, START_BYTES)
+            (LOCAL.warm_seconds, LOCAL.warm_bytes)
+            if are_running
+            else (LOCAL.start_seconds, LOCAL.start_bytes)
         )
         first = next(tasks)
         n_left = n_tasks
@@ -257,7 +253,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _are_processes_running(n_jobs: int) -> bool:
-    return time.monotonic() - _last_used.get(n_jobs, -IDLE_SECONDS) < IDLE_SECONDS
+    return time.monotonic() - _last_used.get(n_jobs, -LOCAL.idle_seconds) < LOCAL.idle_seconds
 
 
 def one_thread() -> Any:
@@ -334,5 +330,5 @@ def _wait_for_end_of(pid: int) -> None:
     with suppress(psutil.NoSuchProcess):  # it has ended before, or between two looks
         process = psutil.Process(pid)
         while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-            time.sleep(WATCH_SECONDS)
+            time.sleep(LOCAL.watch_seconds)
     os._exit(1)

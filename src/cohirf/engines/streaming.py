@@ -5,8 +5,8 @@ Each run is cut into pieces. A thread reads a piece into pinned memory, and a CU
 from there on a stream of its own, while it computes. Runs are computed one after the other, in the
 thread of the caller.
 
-Memory: the device holds the rows of ``1 + RUNS_AHEAD`` runs. This process holds a piece per thread,
-128 MiB at most.
+Memory: the device holds the rows of ``1 + STREAM.runs_ahead`` runs. This process holds a piece for
+each thread, 128 MiB at most.
 """
 
 from __future__ import annotations
@@ -23,13 +23,10 @@ from joblib import cpu_count
 
 from cohirf.algorithm.batches import Run
 from cohirf.algorithm.runs import RunTask
+from cohirf.engines.policy import STREAM
 from cohirf.rows.arrays import naming_full_memory, put_on_device, torch_with
 from cohirf.rows.grouping import row_blocks
 from cohirf.rows.storage import Engine, RunRows, is_streamed, read_into
-
-RUNS_AHEAD = 2  # with one, the readers would wait for the last pieces of each run
-READERS = 8  # a thread reads and checks about 3 GB per second
-STREAMED_BYTES = 2**24  # in a piece
 
 Sent = tuple[Any, list[Future[Any]]]
 
@@ -64,7 +61,7 @@ class StreamingEngine(Engine):
                     sender = Sender(task, self.device)
                     stack.callback(sender.close)
                 waiting.append(partial(_compute, function, task, sender.send(task), others))
-                if len(waiting) > RUNS_AHEAD:
+                if len(waiting) > STREAM.runs_ahead:
                     yield waiting.popleft()()
             while waiting:
                 yield waiting.popleft()()
@@ -97,9 +94,9 @@ class Sender:
         self._rows = rows
         self._like = like = put_on_device(rows.take(task.run.index(slice(0, 1))), device)
         # a source that is decoded in order would decode again what another thread has skipped
-        n_readers = 1 if is_streamed(rows) else min(READERS, cpu_count())
+        n_readers = 1 if is_streamed(rows) else min(STREAM.readers, cpu_count())
         self._pool = ThreadPoolExecutor(n_readers, "cohirf-reader")
-        self._piece_rows = max(1, STREAMED_BYTES // (like.shape[1] * like.element_size()))
+        self._piece_rows = max(1, STREAM.piece_bytes // (like.shape[1] * like.element_size()))
         self._cuda: Any = torch_with(device).cuda
         self._stream = self._cuda.Stream(like.device) if like.is_cuda else None
 

@@ -31,8 +31,9 @@ from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.metric_spaces import find_space
 from cohirf.rows.storage import ArrayWeights
+from cohirf.spanning.policy import LISTS
 from cohirf.spanning.settings import SpanningSettings, find_obstacle, settings_of
-from cohirf.spanning.spanning_labels import LONGEST_LIST, SpanningLabels, may_miss_neighbours
+from cohirf.spanning.spanning_labels import SpanningLabels, may_miss_neighbours
 from cohirf.wording import setting
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree
@@ -310,7 +311,7 @@ def count_spanned(data: Data, spanned: SpanningSettings, room: Room | None = Non
     If the ``room`` of a limit of memory is too small, an error says what is needed.
     """
     may_miss = may_miss_neighbours(data.n_features)
-    is_found_later = may_miss and spanned.min_samples <= LONGEST_LIST
+    is_found_later = may_miss and spanned.min_samples <= LISTS.longest
     n_rows = SPANNED_ROWS // SMALLER_LISTED if is_found_later else SPANNED_ROWS
     if room is not None and not isinstance(data, OnDask):
         row_bytes = SPANNED_BYTES + 24 * data.n_features + 12 * spanned.min_samples

@@ -37,9 +37,10 @@ from cohirf.rows.members import squared_distances_to
 from cohirf.rows.metric_spaces import MetricSpace
 from cohirf.rows.storage import ArrayRows, Rows, take_in_order
 from cohirf.scratch import ScratchStorage
+from cohirf.summary.policy import KEEP
 from cohirf.summary.rows import RowMap, RowResults
 from cohirf.summary.state import FinalClusters, FittedState
-from cohirf.summary.summary import KEPT_ROWS, ContractedBatches, RowGroups, Summary
+from cohirf.summary.summary import ContractedBatches, RowGroups, Summary
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def _summarize(
     if settings.family.takes_k:
         keeps_all = has_all and leaves.batch_sizes.tolist() == [n_rows]
     else:
-        keeps_all = n_rows <= KEPT_ROWS and (has_all or type(data) is InMemory)
+        keeps_all = n_rows <= KEEP.rows and (has_all or type(data) is InMemory)
     entropy = contraction.views.entropy
     if keeps_all:
         everything = np.arange(n_rows)

@@ -22,7 +22,7 @@ from typing import Any
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.beyond.local_batches import LARGEST_BATCH
-from cohirf.engines.streaming import RUNS_AHEAD
+from cohirf.engines.policy import STREAM
 from cohirf.error_contexts import warn_caller
 from cohirf.planning.memory import format_bytes, free_bytes, peak_bytes, reset_peak, resident_bytes
 from cohirf.planning.policy import PLAN
@@ -248,7 +248,7 @@ def plan_for_device(
     copies = view_share + isinstance(device, str)
     if n_rows * (row_bytes * copies + PLAN.device_bytes) <= PLAN.usable * free:
         return None
-    copies += (1 + RUNS_AHEAD) * isinstance(device, str)
+    copies += (1 + STREAM.runs_ahead) * isinstance(device, str)
     return max(
         2, int(PLAN.usable * free / (LARGEST_BATCH * (row_bytes * copies + PLAN.device_bytes)))
     )

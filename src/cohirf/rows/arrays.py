@@ -23,10 +23,9 @@ from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.rows.blocks import IntArray as IntArray
 from cohirf.rows.containers.container import container_of
+from cohirf.rows.policy import BLOCK
 
 Floats = NDArray[np.floating[Any]]
-
-PINNED_BYTES = 2**22  # of pinned memory, for copies from a CUDA device
 
 
 def is_here(array: Any) -> bool:
@@ -80,7 +79,7 @@ def to_host(array: Any) -> Any:
         if str(array.dtype) == "torch.bfloat16":
             array = array.float()
         # memory that is not pinned is copied slowly
-        is_slow = array.is_cuda and array.nbytes > PINNED_BYTES
+        is_slow = array.is_cuda and array.nbytes > BLOCK.pinned_bytes
         return np.asarray((_copy_in_pieces(array) if is_slow else array.cpu()).numpy())
     if is_cupy(array):
         return np.asarray(array.get())
@@ -101,7 +100,7 @@ def _copy_in_pieces(tensor: Any) -> Any:
     """
     flat = tensor.contiguous().view(-1)
     found = flat.new_empty(flat.shape, device="cpu")
-    step = PINNED_BYTES // flat.element_size()
+    step = BLOCK.pinned_bytes // flat.element_size()
     buffer = flat.new_empty(step, device="cpu", pin_memory=True)
     for start in range(0, flat.shape[0], step):
         piece = flat[start : start + step]
@@ -251,9 +250,6 @@ def alike(*blocks: Any) -> tuple[Any, ...]:
     return blocks
 
 
-OUT_OF_MEMORY = ("OutOfMemoryError",)  # the name of the error in torch and in CuPy
-
-
 def in_blocks(work: Callable[[slice], None], n_rows: int, block_rows: int) -> None:
     """Call ``work`` with slices of about ``block_rows`` rows.
 
@@ -284,7 +280,7 @@ def in_blocks(work: Callable[[slice], None], n_rows: int, block_rows: int) -> No
 
 def is_full(error: Exception) -> bool:
     """Return whether an error says that the memory of a device is full."""
-    return type(error).__name__ in OUT_OF_MEMORY
+    return type(error).__name__ in ("OutOfMemoryError",)
 
 
 @replacing_errors

@@ -17,11 +17,7 @@ from numpy.typing import NDArray
 
 from cohirf.rows.arrays import alike
 from cohirf.rows.containers.container import container_of
-
-# A column is shifted if the square of its mean, over its variance, is larger than this. Less than
-# one cell in 100 of such a column is 0, so that a CSR matrix does not grow. Other columns lose two
-# digits at most.
-FAR_FROM_ZERO = 100.0
+from cohirf.rows.policy import DIGIT
 
 
 def find_nearest(
@@ -68,7 +64,7 @@ class DifferenceOffsets:
 def find_offsets(points: Any) -> DifferenceOffsets:
     """Return the columns whose mean is large compared with their variance."""
     means, variances = container_of(points).column_moments(points)
-    return DifferenceOffsets(np.flatnonzero(means**2 > FAR_FROM_ZERO * variances), means)
+    return DifferenceOffsets(np.flatnonzero(means**2 > DIGIT.far_from_zero * variances), means)
 
 
 def subtract_offsets(X: Any, points: Any) -> tuple[Any, Any]:

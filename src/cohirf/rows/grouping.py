@@ -27,19 +27,13 @@ from cohirf.rows.blocks import row_blocks as row_blocks
 from cohirf.rows.blocks import table_limit as table_limit
 from cohirf.rows.containers import scatter
 from cohirf.rows.containers.container import container_of
+from cohirf.rows.policy import BLOCK, DIGIT
 
 Mass = NDArray[np.float64]  # of rows: their weights, or the number of rows that they represent
 
 # Relative difference up to which figures are the same: sums lose digits, and the order of their
 # terms must not decide.
 ROUNDING = 1e-9
-# Floats are added up as integers where the order of additions is open. Their sums stay below this
-# power of two.
-FIXED_POINT_BITS = 62
-FIXED_POINT_CELLS = 2**26  # number of values that are turned into integers at a time
-# of powers of two that are finite in float64, and in float32
-LARGEST_EXPONENT = 1023
-LARGEST_EXPONENT_32 = 127
 
 
 def compress(keys: Any, n_keys: int) -> tuple[Any, Any]:
@@ -118,12 +112,12 @@ def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -
     largest = to_host(xp.linalg.vector_norm(X, axis=0, ord=xp.inf)).astype(np.float64)
     if weights is not None:
         largest *= float(xp.max(xp.abs(weights)))
-    exponents = FIXED_POINT_BITS - int(n_rows).bit_length() - np.frexp(largest)[1]
-    powers = np.ldexp(1.0, np.minimum(exponents, LARGEST_EXPONENT))
+    exponents = DIGIT.fixed_point_bits - int(n_rows).bit_length() - np.frexp(largest)[1]
+    powers = np.ldexp(1.0, np.minimum(exponents, np.finfo(np.float64).maxexp - 1))
     # a power of two changes no digit, so that float32 is exact unless there are weights, or values
     # that are tiny
     in_float32 = (
-        weights is None and X.dtype != xp.float64 and exponents.max() <= LARGEST_EXPONENT_32
+        weights is None and X.dtype != xp.float64 and exponents.max() < np.finfo(np.float32).maxexp
     )
     dtype = xp.float32 if in_float32 else xp.float64
     scale = xp.astype(put_beside(powers, X), dtype)
@@ -136,7 +130,7 @@ def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -
             points = points * weights[block][:, None]
         sums = scatter.add(labels[block], xp.astype(xp.round(points), xp.int64), sums)
 
-    in_blocks(add, n_rows, FIXED_POINT_CELLS // n_features)
+    in_blocks(add, n_rows, BLOCK.fixed_point_cells // n_features)
     return xp.astype(sums, xp.float64) / put_beside(powers, X)
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from cohirf.rows.containers.container import container_of
 from cohirf.rows.grouping import FloatArray, sum_by_label
-
-CACHED_CELLS = 2**17  # of a block of rows that fits the cache
+from cohirf.rows.policy import BLOCK
 
 
 def members_of(X: Any, labels: Any, n_clusters: int, mass: Any = None) -> Members:
@@ -38,7 +37,7 @@ class Members:
         It returns a number for each row.
         """
         found = np.empty(len(self.labels))
-        for block, points in self._blocks(CACHED_CELLS):
+        for block, points in self._blocks(BLOCK.cached_cells):
             found[block] = function(points, self.labels[block])
         return found
 

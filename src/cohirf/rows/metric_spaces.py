@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from cohirf.rows.arrays import as_array
 from cohirf.rows.containers import container_of
+from cohirf.rows.policy import DIGIT
 
-TOLERANCE = (
-    1e-6  # of angles: a right angle in single precision is larger than a quarter of the circle
-)
 NAMED_ROWS = 5  # rows in a message
 EARTH_KM = 6371.0088  # mean radius of the Earth
 
@@ -89,8 +87,8 @@ def to_sphere(X: Any, rows: Any) -> NDArray[np.float64]:
             f"{X.shape[1]}."
         )
     latitude, longitude = np.asarray(as_array(X), dtype=np.float64).T
-    bad = (np.abs(latitude) > math.pi / 2 + TOLERANCE) | (
-        np.abs(longitude) > 2 * math.pi + TOLERANCE
+    bad = (np.abs(latitude) > math.pi / 2 + DIGIT.angle) | (
+        np.abs(longitude) > 2 * math.pi + DIGIT.angle
     )
     remedy = "give latitude, then longitude, in radians, as np.radians(degrees) does"
     _refuse_rows(

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
-
-COLUMNS = 512  # of the distance matrix that are summed at a time
+from cohirf.rows.policy import BLOCK
 
 
 def mean_silhouette(
@@ -58,7 +57,7 @@ def mean_silhouettes(
     sizes = np.bincount(cluster, weights=mass[row], minlength=int(ends[-1]))
     # sparse: its product takes the same time for many clusters as for few
     members = sparse.csr_array((mass[row], (cluster, row)), shape=(len(sizes), n_rows))
-    for block in row_blocks(n_rows, COLUMNS):
+    for block in row_blocks(n_rows, BLOCK.silhouette_columns):
         sums = members @ distances[:, block]
         for place, code in enumerate(codes):
             if ends[place] - starts[place] < 2:

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from cohirf.rows.arrays import fetch_rows, is_here, join_rows, namespace, take_rows, to_host
 from cohirf.rows.grouping import IntArray, Mass
+from cohirf.rows.policy import BLOCK
 
 
 class Rows(Protocol):
@@ -296,11 +297,6 @@ class EngineAround(Engine):
         return self.engine.share(rows)
 
 
-# rows whose weights are compared when rows are drawn by weight; of more rows, a random sample
-WEIGHED_ROWS = 2**20
-FEWEST_BY_WEIGHT = 30  # so few rows are all drawn, whatever their weights are
-
-
 class Weights(Protocol):
     """Sample weights, wherever they are."""
 
@@ -351,7 +347,7 @@ class Population:
         """
         if self.weights is not None:
             # which leaves the generator as it is
-            some = np.sort(self.draw(WEIGHED_ROWS, rng.spawn(1)[0]))
+            some = np.sort(self.draw(BLOCK.weighed_rows, rng.spawn(1)[0]))
             weights = self.weights.take(some)
             if weights.min() < weights.max():
                 drawn, mass = draw_by_mass(weights, n_rows, rng)
@@ -408,7 +404,7 @@ def draw_by_mass(
     """
     mass = mass / mass.max()
     effective = float(mass.sum() ** 2 / (mass**2).sum())
-    chance = _chances(mass, min(n_rows, max(effective, FEWEST_BY_WEIGHT)))
+    chance = _chances(mass, min(n_rows, max(effective, BLOCK.fewest_by_weight)))
     some = np.flatnonzero(rng.random(len(mass)) < chance)
     return some, mass[some] / chance[some]
 

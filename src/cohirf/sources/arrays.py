@@ -16,9 +16,9 @@ from scipy import sparse
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
-from cohirf.sources.source import PIECE_BYTES, ColumnChoice, Source, StreamedSource, rows_within
+from cohirf.sources.policy import READ
+from cohirf.sources.source import ColumnChoice, Source, StreamedSource, rows_within
 
-SEEK_BYTES = 2**16  # reading this much takes about as long as starting another read
 METADATA = (".zarray", "zarr.json", ".zgroup")  # every Zarr folder contains one of them
 DASK_ARRAY = "The Dask array"
 
@@ -77,7 +77,7 @@ class NpySource(Source):
     @property
     def _nearby(self) -> int:
         return rows_within(
-            SEEK_BYTES, self._stored.itemsize * (1 if self._by_column else self._width)
+            READ.seek_bytes, self._stored.itemsize * (1 if self._by_column else self._width)
         )
 
     def _refuse_changes(self) -> None:
@@ -101,7 +101,7 @@ class NpySource(Source):
                     raise EOFError(f"it ends before row {start + len(out):,}")
             else:
                 for block in row_blocks(
-                    len(out), rows_within(PIECE_BYTES, self._width * self._stored.itemsize)
+                    len(out), rows_within(READ.piece_bytes, self._width * self._stored.itemsize)
                 ):
                     n_cells = (block.stop - block.start) * self._width
                     rows = self._read(file, (start + block.start) * self._width, n_cells).reshape(
@@ -137,7 +137,7 @@ class ZarrSource(StreamedSource):
         n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)
         chunk_rows = array.chunks[0] if array.ndim else 1
         self._piece_rows = chunk_rows * rows_within(
-            PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize
+            READ.piece_bytes, chunk_rows * n_columns * array.dtype.itemsize
         )
         starts = range(0, n_rows, self._piece_rows)
         super().__init__(name, array.shape, array.dtype, columns=columns, starts=starts)

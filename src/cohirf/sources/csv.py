@@ -19,15 +19,14 @@ from typing import IO, Any, NamedTuple
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.files import FileStamp
+from cohirf.sources.policy import CSV
 from cohirf.sources.source import ColumnChoice, choose_names, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 from cohirf.store.files import TemporaryFile, one_line
 from cohirf.wording import count_of, number_repeated, setting
 
-CSV_BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
 ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16", "utf-32": "UTF-32"}
-MOST_RAGGED = 5  # named in an error message
 # from those that Arrow infers
 TYPES = {
     "null": "double",
@@ -57,14 +56,6 @@ MISSING = (
     *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
 )
 DELIMITERS = (",", ";", "\t", "|")
-BEGINNING = 2**16  # characters from which the delimiter is found
-READ_BYTES = 2**20
-MOST_RECORDS = 200
-UTF_8 = "utf-8"
-UTF_16 = "utf-16"
-UTF_32 = "utf-32"
-WINDOWS = "cp1252"
-LATIN_1 = "latin-1"
 _NOT_WINDOWS = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes without a character in cp1252
 
 
@@ -93,7 +84,7 @@ class CsvTable(Table):
         with self.naming():
             self.encoding = self._find_encoding()
             with self._open_text() as opened:
-                self.delimiter = delimiter or self._find_delimiter(opened.read(BEGINNING))
+                self.delimiter = delimiter or self._find_delimiter(opened.read(CSV.beginning))
             with self._open_text() as opened:
                 top = _first_records(opened, self.delimiter)
         if header is False:
@@ -110,7 +101,7 @@ class CsvTable(Table):
             [self._file],
         )
         usual = "\t" if ".tsv" in self.name.lower() else ","
-        if self.encoding == UTF_8:
+        if self.encoding == "utf-8":
             said = []
         else:
             said = [f"read as {ENCODINGS.get(self.encoding, self.encoding)}"]
@@ -179,11 +170,11 @@ class CsvTable(Table):
             if self._file.path.suffix.lower() == ".gz"
             else file,
             arrow_csv.ReadOptions(
-                block_size=CSV_BLOCK_BYTES,
+                block_size=CSV.block_bytes,
                 column_names=self._names,
                 # Arrow counts empty lines when it skips lines
                 skip_rows_after_names=0 if self._header is False else self._n_lines_above + 1,
-                encoding="utf8" if self.encoding == UTF_8 else self.encoding,
+                encoding="utf8" if self.encoding == "utf-8" else self.encoding,
             ),
             arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
@@ -240,7 +231,7 @@ class CsvTable(Table):
                     if len(record) != n_columns:
                         n_ragged += 1
                         listed += (
-                            [f"line {line} has {len(record)}"] if n_ragged <= MOST_RAGGED else []
+                            [f"line {line} has {len(record)}"] if n_ragged <= CSV.ragged else []
                         )
             except csv.Error:  # a cell that is longer than csv allows
                 is_endless = True
@@ -267,16 +258,16 @@ class CsvTable(Table):
         All bytes are read, so that a letter in the last line does not break a conversion that began
         as UTF-8.
         """
-        decoder = codecs.getincrementaldecoder(UTF_8)()
-        encoding = UTF_8
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        encoding = "utf-8"
         n_lines = 0
         with self._open_bytes() as opened:
-            block = opened.read(READ_BYTES)
+            block = opened.read(CSV.read_bytes)
             if block.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-                return UTF_32
+                return "utf-32"
             if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return UTF_16
-            if unmarked := _find_utf_16(block[:BEGINNING]):
+                return "utf-16"
+            if unmarked := _find_utf_16(block[: CSV.beginning]):
                 return unmarked
             while block:
                 if b"\0" in block:
@@ -285,14 +276,14 @@ class CsvTable(Table):
                         f"{self.name} has NUL bytes, the first on line {line:,}: remove them."
                     )
                 n_lines += block.count(b"\n")
-                if encoding == UTF_8:
+                if encoding == "utf-8":
                     try:
                         decoder.decode(block)
                     except UnicodeDecodeError:
-                        encoding = WINDOWS
-                if encoding == WINDOWS and any(byte in block for byte in _NOT_WINDOWS):
-                    return LATIN_1
-                block = opened.read(READ_BYTES)
+                        encoding = "cp1252"
+                if encoding == "cp1252" and any(byte in block for byte in _NOT_WINDOWS):
+                    return "latin-1"
+                block = opened.read(CSV.read_bytes)
         return encoding
 
     def _find_delimiter(self, beginning: str) -> str:
@@ -315,7 +306,7 @@ class CsvTable(Table):
         """Open the file as text, without its byte order mark and with the line breaks that it
         has.
         """
-        encoding = "utf-8-sig" if self.encoding == UTF_8 else self.encoding
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
         with self._open_bytes() as opened, io.TextIOWrapper(opened, encoding, newline="") as text:
             yield text
 
@@ -389,7 +380,7 @@ def _judge_delimiter(beginning: str, delimiter: str) -> _Judged:
     records = [
         record for _, record in _first_records(io.StringIO(beginning, newline=""), delimiter)
     ]
-    if len(beginning) == BEGINNING and len(records) > 1:
+    if len(beginning) == CSV.beginning and len(records) > 1:
         records.pop()  # it may have been cut
     if not records:
         return _Judged(has_header=False, share=0.0, clean=0.0, length=0)
@@ -438,5 +429,5 @@ def _first_records(opened: IO[str], delimiter: str) -> list[tuple[int, list[str]
     first: list[tuple[int, list[str]]] = []
     # a cell that is too long is named later: what was read until then is enough
     with suppress(csv.Error):
-        first += islice(_numbered(opened, delimiter), MOST_RECORDS)
+        first += islice(_numbered(opened, delimiter), CSV.records)
     return first

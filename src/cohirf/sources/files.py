@@ -11,10 +11,9 @@ from typing import Self
 import numpy as np
 
 from cohirf.error_contexts import replacing_errors
+from cohirf.sources.policy import READ
 from cohirf.store.files import one_line
 from cohirf.store.files import shown as shown
-
-STAMP_BYTES = 2**16
 
 
 class SourceChangedError(OSError):
@@ -62,10 +61,10 @@ class FileStamp:
         yield f"{self.size} {self.modified_ns}".encode()
         with self.path.open("rb") as file:
             for position in np.unique(
-                np.linspace(0, max(0, self.size - STAMP_BYTES), n_chunks, dtype=np.int64)
+                np.linspace(0, max(0, self.size - READ.stamp_bytes), n_chunks, dtype=np.int64)
             ):
                 file.seek(int(position))
-                yield file.read(STAMP_BYTES)
+                yield file.read(READ.stamp_bytes)
 
 
 @replacing_errors

@@ -14,11 +14,8 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.rows.arrays import is_on_device, namespace, to_host
 from cohirf.rows.grouping import IntArray, row_blocks
+from cohirf.sources.policy import READ
 from cohirf.sources.source import Source, rows_within
-
-CHANGED_BYTES = 2**20  # rows are changed while they are in the cache of the processor
-# rows whose length differs from 1 by so many times the precision of their type are not scaled again
-UNIT_ROUNDING = 16
 
 
 class ScaledSource(Source):
@@ -99,7 +96,7 @@ class ScaledSource(Source):
         self.source.refuse_faults(X, rows)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
-        for block in row_blocks(len(out), rows_within(CHANGED_BYTES, out.strides[0])):
+        for block in row_blocks(len(out), rows_within(READ.changed_bytes, out.strides[0])):
             self.source._fill(start + block.start, out[block])
             self._change(out[block], range(start + block.start, start + block.stop))
 
@@ -133,7 +130,7 @@ def unit_rows(X: Any, name: str = "X") -> Any:
     if is_on_device(X):
         return _unit_rows_there(X, name)
     lengths = _lengths(X, name, range(X.shape[0]))
-    if np.abs(lengths - 1).max(initial=0) <= UNIT_ROUNDING * np.finfo(X.dtype).eps:
+    if np.abs(lengths - 1).max(initial=0) <= READ.unit_rounding * np.finfo(X.dtype).eps:
         return X
     if sparse.issparse(X):
         return sparse.csr_array(X.multiply((1 / lengths)[:, None]), dtype=X.dtype)
@@ -154,7 +151,7 @@ def _unit_rows_there(X: Any, name: str) -> Any:
     xp = namespace(X)
     out = X
     tolerance = float(xp.finfo(X.dtype).eps) * (
-        UNIT_ROUNDING if X.dtype in (xp.float32, xp.float64) else 1
+        READ.unit_rounding if X.dtype in (xp.float32, xp.float64) else 1
     )
     for block in row_blocks(int(X.shape[0])):
         wide = xp.astype(X[block, :], xp.float64 if X.dtype == xp.float64 else xp.float32)

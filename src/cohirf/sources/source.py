@@ -21,11 +21,9 @@ from scipy import sparse
 
 from cohirf.error_contexts import replacing_errors
 from cohirf.rows.grouping import IntArray
+from cohirf.sources.policy import READ
 from cohirf.validation import find_fault
 from cohirf.wording import listed
-
-PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
-FINGERPRINT_SAMPLES = 16
 
 # a list of columns, a function that selects them, or all
 ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None
@@ -182,7 +180,7 @@ class Source(ABC):
 
     def read_all(self) -> Iterator[NDArray[Any]]:
         """Yield all rows in order, in blocks. Values are not checked: missing cells are NaN."""
-        step = rows_within(PIECE_BYTES, self.n_features * self.dtype.itemsize)
+        step = rows_within(READ.piece_bytes, self.n_features * self.dtype.itemsize)
         for start in range(0, self.n_rows, step):
             block = np.empty((min(step, self.n_rows - start), self.n_features), self.dtype)
             self._refuse_changes()
@@ -232,7 +230,7 @@ class Source(ABC):
         """Yield the slices of rows that are sampled for the fingerprint."""
         n_sampled = min(256, self.n_rows)
         for start in np.unique(
-            np.linspace(0, self.n_rows - n_sampled, FINGERPRINT_SAMPLES, dtype=np.int64)
+            np.linspace(0, self.n_rows - n_sampled, READ.sampled_rows, dtype=np.int64)
         ).tolist():
             yield slice(start, start + n_sampled)
 
@@ -251,7 +249,7 @@ class Source(ABC):
 
     def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
         """Write scattered rows into ``out``; rows that are near each other are read together."""
-        window = rows_within(PIECE_BYTES, self.n_features * self.dtype.itemsize)
+        window = rows_within(READ.piece_bytes, self.n_features * self.dtype.itemsize)
         far = np.diff(rows) > self._nearby
         next_window = np.diff(rows // window) > 0
         for begin, end in pairwise([0, *(np.flatnonzero(far | next_window) + 1), len(rows)]):

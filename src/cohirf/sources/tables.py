@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
+from cohirf.sources.policy import READ
 from cohirf.sources.source import (
-    PIECE_BYTES,
     ColumnChoice,
     StreamedSource,
     choose_names,
@@ -30,16 +30,8 @@ from cohirf.sources.source import (
 )
 from cohirf.store.files import TemporaryFile
 
-ARROW = "an Arrow file"
-PARQUET = "Parquet"
 FRAME = "The table"
 MAGIC = b"ARROW1"  # Arrow's file format begins with it, its stream format does not
-# of each column of a Parquet file; without buffers, whole columns of a row group would be read
-BUFFER_BYTES = 2**16
-# larger pieces are not decoded faster, and temporarily take several times their size
-PIECE_ROWS = 2**16
-LOADED_BYTES = 2**26  # larger record batches of an Arrow file are memory-mapped, if possible
-MAPPED_BYTES = 2**24
 ARROW_NUMBERS = {
     "bool": "bool",
     "halffloat": "float16",
@@ -51,7 +43,6 @@ ARROW_NUMBERS = {
 }
 # Arrow's names
 VECTOR_TYPES = re.compile(r"(?:fixed_size_|large_)?list<.*: (\w+)(?: not null)?>(?:\[(\d+)\])?")
-MEASURED_ROWS = 16  # that are read to find the length of vectors
 
 Types = dict[str, str]  # Arrow's name of the type of each column
 
@@ -171,7 +162,7 @@ class Table(ABC):
 
     def _measure_vectors(self, column: NumberColumn) -> NumberColumn:
         """Return a column of lists as vectors of the length of the first one."""
-        batch = next(self.read([column.name], row_bytes=PIECE_BYTES // MEASURED_ROWS), None)
+        batch = next(self.read([column.name], row_bytes=READ.piece_bytes // READ.vectors), None)
         if batch is not None and len(batch):
             first = batch.column(0)[0].as_py()
         else:
@@ -216,7 +207,7 @@ class ParquetTable(StoredTable):
         ] = []  # of each row group: file, number in it, and number of rows
         described = []
         for number, file in enumerate(files):
-            with naming(file.name, PARQUET), _open_parquet(file) as parquet:
+            with naming(file.name, "Parquet"), _open_parquet(file) as parquet:
                 schema = parquet.schema_arrow
                 metadata = parquet.metadata
             described.append(_read_schema(file.name, schema))
@@ -239,10 +230,10 @@ class ParquetTable(StoredTable):
         self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
     ) -> Iterator[Any]:
         """Yield small batches, so that a long row group is never decoded as a whole."""
-        n_rows = min(PIECE_ROWS, rows_within(PIECE_BYTES, row_bytes or 8 * len(columns)))
+        n_rows = min(READ.piece_rows, rows_within(READ.piece_bytes, row_bytes or 8 * len(columns)))
         first_file, first_group, _ = self._groups[start] if self._groups else (0, 0, 0)
         for file in self._files[first_file:]:
-            with naming(file.name, PARQUET), _open_parquet(file) as parquet:
+            with naming(file.name, "Parquet"), _open_parquet(file) as parquet:
                 groups = list(range(first_group, parquet.num_row_groups))
                 for batch in parquet.iter_batches(n_rows, groups, list(columns), use_threads=False):
                     yield batch.select(list(columns))
@@ -260,7 +251,7 @@ class ArrowTable(StoredTable):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path  # a temporary file exists as long as it is referenced
         self._file = FileStamp.of(path)
-        with naming(self._file.name, ARROW), open_file(self._file) as file:
+        with naming(self._file.name, "an Arrow file"), open_file(self._file) as file:
             # a stream has no list of its batches
             self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)
             schema = self._open_batches(file).schema
@@ -272,7 +263,7 @@ class ArrowTable(StoredTable):
 
         Of a stream, which is always decoded from its beginning, of all of it.
         """
-        with naming(self._file.name, ARROW), self._map() as file:
+        with naming(self._file.name, "an Arrow file"), self._map() as file:
             # the rows of compressed batches are counted by decoding the first column
             sizes = [
                 len(batch) for batch in self._read_batches(file, [] if self._is_plain else [0])
@@ -300,10 +291,10 @@ class ArrowTable(StoredTable):
     ) -> Iterator[Any]:
         """Yield the record batches of the file, or parts of very large ones."""
         row_bytes = row_bytes or 8 * len(columns)
-        with naming(self._file.name, ARROW):
-            if self._is_plain and max(self.sizes, default=0) * row_bytes > LOADED_BYTES:
+        with naming(self._file.name, "an Arrow file"):
+            if self._is_plain and max(self.sizes, default=0) * row_bytes > READ.loaded_bytes:
                 batches = self._read_mapped(
-                    int(self.starts[start]), rows_within(MAPPED_BYTES, row_bytes)
+                    int(self.starts[start]), rows_within(READ.mapped_bytes, row_bytes)
                 )
             else:
                 place = {name: number for number, name in enumerate(self.types)}
@@ -371,12 +362,14 @@ class FrameTable(Table):
     ) -> Iterator[Any]:
         """Yield slices of the frame."""
         yield from (
-            self._table.select(list(columns)).combine_chunks().to_batches(max_chunksize=PIECE_ROWS)
+            self._table.select(list(columns))
+            .combine_chunks()
+            .to_batches(max_chunksize=READ.piece_rows)
         )
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
         """Yield the whole content, because a table in memory has no modification time."""
-        for batch in self._table.to_batches(max_chunksize=PIECE_ROWS):
+        for batch in self._table.to_batches(max_chunksize=READ.piece_rows):
             yield batch.serialize().to_pybytes()
 
 
@@ -510,7 +503,10 @@ def parquet_files(folder: Path) -> list[Path]:
 def _open_parquet(file: FileStamp) -> Any:
     parquet = import_optional("pyarrow.parquet", "arrow", "Reading a Parquet file")
     return parquet.ParquetFile(
-        open_file(file), buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
+        open_file(file),
+        buffer_size=READ.buffer_bytes,
+        pre_buffer=False,
+        page_checksum_verification=True,
     )
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from cohirf.optional import import_optional
 from cohirf.sources.arrays import ArraySource
-from cohirf.sources.csv import MOST_RECORDS, count_titles, name_columns
+from cohirf.sources.csv import count_titles, name_columns
 from cohirf.sources.files import FileStamp
+from cohirf.sources.policy import CSV, READ
 from cohirf.sources.source import ColumnChoice
-from cohirf.sources.tables import PIECE_ROWS, Table, read_frame
+from cohirf.sources.tables import Table, read_frame
 
 Cell = str | float | bool | datetime.datetime | datetime.date | datetime.time
 
@@ -31,7 +32,7 @@ class SheetTable(Table):
         names, lines = _read_lines(path, file.name, sheet)
         numbered = enumerate(lines, start=1)
         filled = [(number, line) for number, line in numbered if any(map(_is_filled, line))]
-        cells = [[_to_text(cell) for cell in line] for _, line in filled[:MOST_RECORDS]]
+        cells = [[_to_text(cell) for cell in line] for _, line in filled[: CSV.records]]
         n_titles = 0 if header is False else count_titles(cells)
         columns = name_columns(file.name, cells[n_titles] if cells else [], header)
         rows = filled[n_titles + (header is not False) :]
@@ -57,7 +58,7 @@ class SheetTable(Table):
     ) -> Iterator[Any]:
         """Yield slices of the sheet."""
         chosen = self._table.select(list(columns)).combine_chunks()
-        yield from chosen.to_batches(max_chunksize=PIECE_ROWS)
+        yield from chosen.to_batches(max_chunksize=READ.piece_rows)
 
     def find_places(self, rows: Iterable[int]) -> dict[int, str]:
         """Return the line of the sheet that has each of the given rows."""

@@ -15,8 +15,7 @@ from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_kernels import find_neighbours, run_prim, spanning_edges
 from cohirf.spanning.box_tree import build_tree
 from cohirf.spanning.found_in_runs import Lists
-
-LIST_LENGTH = 16  # longer lists cost more than the walks through the tree that they save
+from cohirf.spanning.policy import LISTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,7 @@ def span_rows(X: Any, min_samples: int, *, as_sklearn: bool = False) -> tuple[Fl
     tree, columns = _build(X)
     n_rows = len(tree.rows)
     rank = min(min_samples, len(tree.rows))
-    neighbours, distances2 = find_neighbours(tree, columns, max(min_samples, LIST_LENGTH))
+    neighbours, distances2 = find_neighbours(tree, columns, max(min_samples, LISTS.within_batch))
     core2 = distances2[:, rank - 1].copy()
     found = spanning_edges(
         tree, columns, core2, neighbours, distances2, np.arange(n_rows, dtype=np.int32)

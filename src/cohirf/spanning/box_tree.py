@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-LEAF_ROWS = 48
+from cohirf.spanning.policy import TREE
+
 # unlike the number 0, of the type of all boxes: numba would compile a kernel once more
 FIRST = np.int64(0)
 SEVERAL = -1  # the component of a node whose rows are in different ones
@@ -35,7 +36,7 @@ class BoxTree(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def build_tree(X: Any, rows: Any, weights: Any, leaf_rows: Any = LEAF_ROWS) -> Any:
+def build_tree(X: Any, rows: Any, weights: Any, leaf_rows: Any = TREE.leaf_rows) -> Any:
     """Build the tree of the given rows of the data.
 
     More than ``leaf_rows`` rows are halved, unless all are equal.

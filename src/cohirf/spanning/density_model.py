@@ -21,10 +21,8 @@ from cohirf.rows.storage import Storage
 from cohirf.spanning.batch_edges import Edges, span_rows
 from cohirf.spanning.join_batches import CondensedTree, sort_by_weight
 from cohirf.spanning.joining_kernels import Condensed
+from cohirf.spanning.policy import TREE
 from cohirf.spanning.settings import SpanningSettings
-
-SAME_ROWS = 0.98  # share of rows with the same label: others differ by edges of equal weight
-PREDICTED_ROWS = 2**12  # new rows at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +82,7 @@ class DensityModel:
         has_all = len(np.unique(renamed._labels_of_clusters)) == len(
             np.unique(np.append(labels, -1))
         )
-        return renamed if has_all and same.mean() >= SAME_ROWS else None
+        return renamed if has_all and same.mean() >= TREE.same_rows else None
 
     @cached_property
     def probabilities(self) -> FloatArray:
@@ -133,7 +131,7 @@ class DensityModel:
         """
         labels = np.empty(len(X), dtype=self.labels.dtype)
         probabilities = np.empty(len(X))
-        for block in row_blocks(len(X), PREDICTED_ROWS):
+        for block in row_blocks(len(X), TREE.predicted_rows):
             labels[block], probabilities[block] = self._predict_block(X[block])
         return labels, probabilities
 

@@ -20,13 +20,8 @@ from cohirf.spanning.batch_edges import Edges, span_parts
 from cohirf.spanning.box_tree import flatten, root
 from cohirf.spanning.found_in_runs import SpannedRun
 from cohirf.spanning.neighbour_lists import NeighbourLists, Read, measure_share
+from cohirf.spanning.policy import LISTS, TREE
 from cohirf.spanning.settings import SpanningSettings
-
-CANDIDATES = 1_000_000  # rows of all parts together, for edges between parts
-SORTED_EDGES = 2**22  # edges that are sorted at a time, about
-SAMPLED_EDGES = 2**16  # edges whose weights tell where to divide the others
-# rows with the right core distance: with as many, at least 98 % of the labels were the same
-ENOUGH_RIGHT = 0.9
 
 
 class JoinedTrees:
@@ -93,7 +88,7 @@ class JoinedTrees:
     def warn_of_missing(self) -> None:
         """Warn if many rows of a sample have neighbours that were not found."""
         share = measure_share(self.core, self._settings.min_samples, self._read)
-        if share < ENOUGH_RIGHT:
+        if share < LISTS.enough_right:
             warn_caller(
                 "HDBSCAN in several local batches found all nearest neighbours of only "
                 f"{share:.0%} of the rows (measured on a sample), because there are many "
@@ -151,11 +146,11 @@ def find_bridges(parts: NDArray[np.int32], core: FloatArray, read: Read) -> Edge
 
 
 def choose_candidates(parts: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return about ``CANDIDATES`` rows: all rows of small parts, and a sample of each larger
+    """Return about ``TREE.candidates`` rows: all rows of small parts, and a sample of each larger
     part.
     """
     sizes = np.bincount(parts)
-    share = CANDIDATES / np.count_nonzero(sizes)
+    share = TREE.candidates / np.count_nonzero(sizes)
     chance = np.random.default_rng(0).random(len(parts))
     return np.flatnonzero(chance * sizes[parts] < share)
 
@@ -173,16 +168,16 @@ def sort_by_weight(
     scikit-learn merges first.
     """
     n_edges = edges.count
-    if n_edges <= SORTED_EDGES:
+    if n_edges <= TREE.sorted_edges:
         yield _sort_part(edges, edges.weigh(core), as_sklearn)
         return
     weights = storage.vector(n_edges, np.float64)
-    for block in row_blocks(n_edges, SORTED_EDGES):
+    for block in row_blocks(n_edges, TREE.sorted_edges):
         weights[block] = edges.take(block).weigh(core)
         storage.release()
-    some = np.sort(weights[:: -(-n_edges // SAMPLED_EDGES)])
+    some = np.sort(weights[:: -(-n_edges // TREE.sampled_edges)])
     # equal weights stay in one part
-    limits = np.unique(some[:: -(-len(some) * SORTED_EDGES // n_edges)][1:])
+    limits = np.unique(some[:: -(-len(some) * TREE.sorted_edges // n_edges)][1:])
     edges, weights, bounds = _divide_edges(edges, weights, limits, storage)
     for start, stop in pairwise(bounds.tolist()):
         yield _sort_part(edges.take(slice(start, stop)), np.array(weights[start:stop]), as_sklearn)
@@ -205,7 +200,7 @@ def _divide_edges(
 
     Within a part, edges keep their order.
     """
-    blocks = list(row_blocks(len(weights), SORTED_EDGES))
+    blocks = list(row_blocks(len(weights), TREE.sorted_edges))
     counts = sum(
         count_by_label(_parts_of_weights(weights[block], limits), len(limits) + 1)
         for block in blocks

@@ -36,16 +36,10 @@ from cohirf.spanning.batch_kernels import (
 )
 from cohirf.spanning.box_tree import squared_distance
 from cohirf.spanning.found_in_runs import Lists
+from cohirf.spanning.policy import LISTS
 
 Numbers = NDArray[np.int32]
 Read = Callable[[NDArray[np.intp]], Any]  # from the numbers of rows to their values
-# rounds end when fewer than this share of the rows have found a neighbour
-MOST_ROUNDS = 8
-ENOUGH = 0.01
-LISTED_ROWS = 2**14
-# rows that are compared with all others, with so many at a time
-CHECKED_ROWS = 200
-CHECKED_AT_A_TIME = 2**12
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,9 @@ class NeighbourLists:
 
     def _for_blocks(self, work: Callable[[Numbers], None]) -> None:
         """Call a function for each block of rows, in threads; rows of a batch follow each other."""
-        blocks = (rows[block] for rows in self.runs for block in row_blocks(len(rows), LISTED_ROWS))
+        blocks = (
+            rows[block] for rows in self.runs for block in row_blocks(len(rows), LISTS.block_rows)
+        )
         with ThreadPoolExecutor(self.n_jobs) as threads:
             list(threads.map(work, blocks))
 
@@ -95,7 +91,7 @@ class NeighbourLists:
         """
         # rows whose list has changed in the last round
         is_fresh = np.ones(len(self.neighbours), dtype=bool)
-        for _ in range(MOST_ROUNDS):
+        for _ in range(LISTS.rounds):
             _list_back(self.neighbours, self.listing)
             # so that the order of blocks does not matter
             old = self.neighbours.copy()
@@ -106,7 +102,7 @@ class NeighbourLists:
 
             self._for_blocks(improve_block)
             storage.release()
-            if np.count_nonzero(is_fresh) < ENOUGH * len(is_fresh):
+            if np.count_nonzero(is_fresh) < LISTS.found * len(is_fresh):
                 break
         _list_back(self.neighbours, self.listing)
 
@@ -177,7 +173,7 @@ class NeighbourLists:
         weights[is_inside] = lengths[is_inside] = np.inf
         is_fresh = np.ones(len(core2), dtype=bool)
         at_least = np.maximum(core2, self.distances2[:, -1])
-        for _ in range(MOST_ROUNDS):
+        for _ in range(LISTS.rounds):
             is_of_use = at_least < lightest.weights[components]
             old = rows_outside.copy()
             was_fresh = is_fresh.copy()
@@ -307,12 +303,12 @@ def measure_share(core: FloatArray, min_samples: int, read: Read) -> float:
     """Return the share of the rows whose core distance is right, measured on a sample of them."""
     n_rows = len(core)
     some = np.sort(
-        np.random.default_rng(0).choice(n_rows, min(CHECKED_ROWS, n_rows), replace=False)
+        np.random.default_rng(0).choice(n_rows, min(LISTS.checked_rows, n_rows), replace=False)
     )
     points = np.asarray(read(some), dtype=np.float64)
     rank = min(min_samples, n_rows)
     nearest = np.full((len(some), rank), np.inf)
-    for block in row_blocks(n_rows, CHECKED_AT_A_TIME):
+    for block in row_blocks(n_rows, LISTS.checked_at_a_time):
         distances = cdist(points, read(np.arange(block.start, block.stop)))
         nearest = np.partition(np.hstack([nearest, distances]), rank - 1)[:, :rank]
     return float(np.mean(core[some] <= nearest.max(axis=1) * (1 + 1e-9)))

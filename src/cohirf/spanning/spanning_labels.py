@@ -24,17 +24,8 @@ from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
 from cohirf.rows.storage import Engine, RunRows, Storage
 from cohirf.spanning.found_in_runs import Lists, SpannedRun, SpanTask, read_points
+from cohirf.spanning.policy import LISTS, TREE
 from cohirf.spanning.settings import SpanningSettings
-
-# Neighbours in a list, where batches miss some: at least so many find 93 % of the others, and 16
-# find 88 %; not more, because a row looks at the square of this number of rows
-LISTED = 24
-LONGEST_LIST = 64
-TREE_COST = (
-    64  # a spanning tree takes as long as other methods do with so many times the rows, or longer
-)
-# of all rows together: those of more would take more memory than the spanning tree
-MAX_NEIGHBOURS = 2**22
 
 
 @dataclass(frozen=True)
@@ -83,7 +74,7 @@ class SpanningLabels:
             n_edges = len(batches.home) + len(batches.halo)
         n_jobs = effective_n_jobs(self.n_jobs)
         trees = JoinedTrees(active.n_rows, n_edges, read, self.settings, storage, n_jobs)
-        length = min(max(self.settings.min_samples, LISTED), LONGEST_LIST)
+        length = min(max(self.settings.min_samples, LISTS.listed), LISTS.longest)
         how = (length,) if may_miss else (self._replays(batches),)
         for run in self._run(
             active, batches, engine, list_batches if may_miss else span_batches, how
@@ -96,7 +87,7 @@ class SpanningLabels:
         """Return whether ties are broken as in scikit-learn, which needs all rows at once."""
         n_neighbours = len(batches.home) * self.settings.min_samples
         return (
-            self.settings.as_sklearn and batches.n_batches == 1 and n_neighbours <= MAX_NEIGHBOURS
+            self.settings.as_sklearn and batches.n_batches == 1 and n_neighbours <= LISTS.neighbours
         )
 
     def _run(
@@ -110,7 +101,7 @@ class SpanningLabels:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""
         values = engine.share(active.values)
         cuts = cut_into_runs(batches.n_batches, active.n_rows)
-        row_bytes = TREE_COST * 8 * self.n_features
+        row_bytes = TREE.cost * 8 * self.n_features
         tasks = (
             (
                 SpanTask(

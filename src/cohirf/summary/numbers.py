@@ -15,12 +15,10 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray
+from cohirf.summary.policy import HISTORY
 from cohirf.wording import count_of
 
-MOST_SHOWN = 8  # numbers in one line of the text
-MAX_STEPS = 200  # of a history; older ones leave
 VERBS = ("update", "forget", "merge", "recluster")
-MAX_STEP_CLUSTERS = 30  # clusters of a step by number; of the others, only the total is kept
 
 
 @dataclass(frozen=True)
@@ -134,11 +132,11 @@ def _line(what: str, shown: Iterable[str], n_shown: int) -> list[str]:
     """Return the line of one kind of change; none if nothing changed in this way."""
     if n_shown == 0:
         return []
-    if n_shown > MOST_SHOWN:
-        more = f"; and {n_shown - MOST_SHOWN:,} more"
+    if n_shown > HISTORY.shown:
+        more = f"; and {n_shown - HISTORY.shown:,} more"
     else:
         more = ""
-    return [f"  {what}: {'; '.join(list(shown)[:MOST_SHOWN])}{more}"]
+    return [f"  {what}: {'; '.join(list(shown)[: HISTORY.shown])}{more}"]
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ class Step:
         numbers, which = np.unique(labels, return_inverse=True)
         rows = np.bincount(which, weights=sizes, minlength=len(numbers)).astype(np.int64)
         clustered = numbers >= 0
-        largest = np.argsort(-rows[clustered], kind="stable")[:MAX_STEP_CLUSTERS]
+        largest = np.argsort(-rows[clustered], kind="stable")[: HISTORY.clusters]
         listed = np.sort(numbers[clustered][largest])
         return cls(
             update=changes.update,
@@ -210,8 +208,8 @@ class Step:
             sizes=dict(
                 zip(listed.tolist(), rows[np.searchsorted(numbers, listed)].tolist(), strict=True)
             ),
-            born=list(changes.born)[:MAX_STEP_CLUSTERS],
-            gone=changes.gone[:MAX_STEP_CLUSTERS],
+            born=list(changes.born)[: HISTORY.clusters],
+            gone=changes.gone[: HISTORY.clusters],
             merged=_pairs(changes.merged),
             split=_pairs(changes.split),
             verb=changes.verb,
@@ -253,17 +251,17 @@ def continue_history(history: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
     If an update is the first that the model knows of, no cluster is listed as born in it.
     """
     is_first = not history and step.update == 0
-    return (*history, replace(step, born=[]) if is_first else step)[-MAX_STEPS:]
+    return (*history, replace(step, born=[]) if is_first else step)[-HISTORY.steps :]
 
 
 def _pairs(joined: dict[int, list[int]]) -> list[tuple[int, int]]:
     return [(number, other) for number, others in joined.items() for other in others][
-        :MAX_STEP_CLUSTERS
+        : HISTORY.clusters
     ]
 
 
 def _triples(renamed: dict[int, tuple[str, str]]) -> list[tuple[int, str, str]]:
-    return [(number, old, new) for number, (old, new) in renamed.items()][:MAX_STEP_CLUSTERS]
+    return [(number, old, new) for number, (old, new) in renamed.items()][: HISTORY.clusters]
 
 
 def _say(what: str, names: Iterable[str]) -> list[str]:

@@ -23,8 +23,9 @@ from cohirf.rows import ranges
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.later import Later
 from cohirf.summary.numbers import Changes, Step, positions_of
+from cohirf.summary.policy import KEEP
 from cohirf.summary.rows import Lookups, RowResults
-from cohirf.summary.summary import MOST_NUMBERS, Summary
+from cohirf.summary.summary import Summary
 
 
 def _check_merges(tree: MergeTree, results: RowResults) -> None:
@@ -52,7 +53,7 @@ def _check_history(history: tuple[Step, ...], summary: Summary | None) -> None:
 class FinalClusters:
     """Number, medoid and exemplar of each cluster, sorted by number."""
 
-    numbers: Annotated[IntArray, ranges.numbers(ranges.ANY, below=MOST_NUMBERS, is_sorted=True)]
+    numbers: Annotated[IntArray, ranges.numbers(ranges.ANY, below=KEEP.numbers, is_sorted=True)]
     medoid_indices: Annotated[IntArray, ranges.numbers("numbers", below="n_rows")]
     medoids: Annotated[Any, ranges.cells("numbers", "n_features", filled_by="column_means")]
     exemplar_indices: Annotated[IntArray, ranges.numbers("numbers", below="n_rows")]

@@ -21,20 +21,8 @@ from cohirf.beyond.merge_tree import Groups
 from cohirf.rows import ranges
 from cohirf.rows.arrays import alike, join_rows, narrow_indices, to_host
 from cohirf.rows.grouping import IntArray, Mass
+from cohirf.summary.policy import KEEP
 from cohirf.summary.rows import Part, RowMap, RowResults, check_sizes
-
-SURE_PER_CLUSTER = (
-    50  # rows; with fewer, a model that was not fitted finds its clusters anew in each update
-)
-# A method that finds the number of clusters itself depends on the density of rows. So all rows are
-# kept, and an update is a fit to all of them: of more rows than these, it would take too long.
-KEPT_ROWS = 2**18
-# Numbers that clusters may have had: labels are integers of 32 bits, and an update adds at most as
-# many as it has rows.
-MOST_NUMBERS = 2**30
-NEXT_TO_NOTHING = (
-    1e-9  # weight of a row of weight 0 in the upper levels, as a share of the smallest weight
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +150,7 @@ class RowGroups:
         weights = self.weights
         if weights is not None and (weights == 0).any():
             weights = np.where(
-                weights == 0, NEXT_TO_NOTHING * weights[weights > 0].min(initial=1.0), weights
+                weights == 0, KEEP.no_weight * weights[weights > 0].min(initial=1.0), weights
             )
         return replace(self, means=means, weights=weights)
 
@@ -253,7 +241,7 @@ class Summary:
     labels: Annotated[IntArray, ranges.labels("groups", among="cluster_numbers")]
     # the next number for a new cluster
     next_number: Annotated[
-        int, ranges.counts(most=MOST_NUMBERS), ranges.Holds(check_next, "labels")
+        int, ranges.counts(most=KEEP.numbers), ranges.Holds(check_next, "labels")
     ]
     # number of rows of each update so far; a fit is the first one
     update_rows: Annotated[tuple[int, ...], ranges.counts(), ranges.Holds(check_updates, "n_rows")]
@@ -300,7 +288,8 @@ class Summary:
         """Return the summary with clusters that go on, if there are enough rows for that."""
         n_clusters = len(np.unique(self.labels[self.labels >= 0]))
         return replace(
-            self, is_settled=self.is_settled or self.n_rows >= SURE_PER_CLUSTER * n_clusters > 0
+            self,
+            is_settled=self.is_settled or self.n_rows >= KEEP.sure_per_cluster * n_clusters > 0,
         )
 
     @property

@@ -17,9 +17,7 @@ from cohirf.rows import arrays
 from cohirf.rows.grouping import IntArray, count_by_label, leave_out, put_back, row_blocks
 from cohirf.rows.storage import Engine, SerialEngine, Storage
 from cohirf.scratch import ScratchStorage, is_scratch
-
-# Rows that are looked up at a time: measured, 2**20 took as long, and 52 to 84 MB instead of 7.
-LOOKED_UP = 2**17
+from cohirf.summary.policy import KEEP
 
 # Given the numbers of some rows, and their entries in some vectors: new entries
 OfRows = Callable[..., tuple[Any, ...]]
@@ -80,7 +78,9 @@ class InProcess(Place):
         """Return the entries of a table at the given numbers, in a file if these are in one."""
         storage = storage_like(numbers)
         found = storage.vector(len(numbers), table.dtype)
-        tasks = [(found, table, numbers, block) for block in row_blocks(len(numbers), LOOKED_UP)]
+        tasks = [
+            (found, table, numbers, block) for block in row_blocks(len(numbers), KEEP.block_rows)
+        ]
         for _ in (engine or SerialEngine()).run(look_up_block, tasks, len(tasks)):
             storage.release()
         return found
@@ -101,7 +101,7 @@ class InProcess(Place):
         storage = _storage_for(vectors)
         n_rows = len(vectors[0])
         found = [storage.vector(n_rows, kind) for kind in kinds]
-        for block in row_blocks(n_rows, LOOKED_UP):
+        for block in row_blocks(n_rows, KEEP.block_rows):
             numbers = np.arange(block.start, block.stop)
             of_block = function(numbers, *(vector[block] for vector in vectors))
             for vector, values in zip(found, of_block, strict=True):

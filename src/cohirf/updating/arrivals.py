@@ -16,6 +16,7 @@ thousand must be of a new kind, and of few, eleven.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,22 @@ from cohirf.summary.numbers import positions_of
 from cohirf.summary.state import FittedState
 from cohirf.summary.summary import Summary, stack
 
-MOST_CUT = 0.1  # share of the neighbours of a row in a new cluster that may be known rows
-# share of the known rows that are nearer to each other than rows of a new cluster are to them
-USUAL = 0.95
-# rows of a new cluster, so that all neighbours of a row can be in it
-FEWEST_BORN = GRAPH.neighbours + 1
-MOST_KNOWN = 5_000  # known rows that new ones are compared with
-# of the largest value: known rows that are as near as new ones count as nearer, also after rounding
-KNOWN_TIE = 1e-7
+
+@dataclass(frozen=True)
+class BirthPolicy:
+    """When new rows are a new cluster. ``updating/thirty_days.txt`` has a cluster that is born."""
+
+    cut: float = 0.1  # share of the neighbours of a row in a new cluster that may be known rows
+    # share of the known rows that are nearer to each other than rows of a new cluster are to them
+    usual: float = 0.95
+    rows: int = GRAPH.neighbours + 1  # at least, so that all neighbours of a row can be in it
+    known_rows: int = 5_000  # that new ones are compared with
+    # of the largest value: known rows that are as near as new ones count as nearer, also after
+    # rounding
+    tie: float = 1e-7
+
+
+BIRTH = BirthPolicy()
 
 
 def number_arrivals(
@@ -103,7 +112,7 @@ def _choose_known(state: FittedState, before: Summary) -> IntArray:
         np.float64
     )
     chosen = choose_evenly(np.asarray(positions_of(state.landmarks.labels, numbers)), sizes)
-    return chosen[:: -(-len(chosen) // MOST_KNOWN)]
+    return chosen[:: -(-len(chosen) // BIRTH.known_rows)]
 
 
 def _draw_rows(
@@ -123,29 +132,29 @@ def find_born(known: Any, new: Any) -> IntArray:
     -1.
     """
     born = np.full(new.shape[0], -1)
-    if min(new.shape[0], known.shape[0]) < FEWEST_BORN:
+    if min(new.shape[0], known.shape[0]) < BIRTH.rows:
         return born
     points = centre(stack([known, new]).astype(np.float64))
     known, new = points[: known.shape[0]], points[known.shape[0] :]
     to_known, _ = _nearest_points(known, new)
     neighbours = _join_neighbours(
-        to_known - KNOWN_TIE * abs(points).max(), *_nearest_points(new, None)
+        to_known - BIRTH.tie * abs(points).max(), *_nearest_points(new, None)
     )
     stays = _stay_together(neighbours)
     if len(stays) == 0:
         return born
     parts = _connected_parts(neighbours, stays)
     sizes = np.bincount(parts)
-    large = np.flatnonzero(sizes >= FEWEST_BORN)
+    large = np.flatnonzero(sizes >= BIRTH.rows)
     if len(large) == 0:
         return born
     distance = np.bincount(parts, weights=to_known[stays].mean(axis=1)) / sizes
-    usual = np.quantile(_nearest_points(known, None)[0].mean(axis=1), USUAL)
+    usual = np.quantile(_nearest_points(known, None)[0].mean(axis=1), BIRTH.usual)
     far = large[distance[large] > usual]
     if len(far) == 0:
         return born
     means = Groups(new[stays], np.ones(len(stays))).merged(parts, len(sizes)).means[far]
-    together = euclidean_distances(means) <= (1 + KNOWN_TIE) * np.minimum(
+    together = euclidean_distances(means) <= (1 + BIRTH.tie) * np.minimum(
         distance[far], distance[far][:, None]
     )
     cluster = np.full(len(sizes), -1)
@@ -181,7 +190,7 @@ def _stay_together(neighbours: IntArray) -> IntArray:
     inside = np.append(np.ones(len(neighbours), dtype=bool), False)
     while True:
         n_inside = np.count_nonzero(inside[neighbours], axis=1)
-        leaves = np.flatnonzero(inside[:-1] & (n_inside < (1 - MOST_CUT) * GRAPH.neighbours))
+        leaves = np.flatnonzero(inside[:-1] & (n_inside < (1 - BIRTH.cut) * GRAPH.neighbours))
         if len(leaves) == 0:
             return np.flatnonzero(inside)
         inside[leaves] = False

@@ -30,9 +30,10 @@ from cohirf.landmarks import LANDMARK, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.later import Later
 from cohirf.summary.numbers import Changes, Overlap, Step, continue_history, keep_names
+from cohirf.summary.policy import KEEP
 from cohirf.summary.rows import RowResults
 from cohirf.summary.state import FittedState, KnownRows
-from cohirf.summary.summary import KEPT_ROWS, RowGroups, Summary, stack
+from cohirf.summary.summary import RowGroups, Summary, stack
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Kind:
         """
         if self.takes_k:
             return count_batches(n_rows, self.block_size) == 1
-        return n_rows <= KEPT_ROWS
+        return n_rows <= KEEP.rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ from cohirf.fitting.begin import measure_batches, valid_weights
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import LANDMARK
 from cohirf.rows.grouping import IntArray, Mass
+from cohirf.summary.policy import KEEP
 from cohirf.summary.state import FittedState
-from cohirf.summary.summary import KEPT_ROWS, Summary
+from cohirf.summary.summary import Summary
 from cohirf.updating.arrivals import number_arrivals
 from cohirf.updating.blocks import add_rows
 from cohirf.updating.rerun import Kind, Transition, rerun
@@ -122,7 +123,7 @@ def refuse_rows(settings: Settings, n_rows: int) -> NoReturn:
     """
     raise ValueError(
         f"The model would have {n_rows:,} rows, but updates of {settings.base_name}, which finds "
-        f"the number of clusters by the density of rows, keep all rows, and at most {KEPT_ROWS:,}: "
+        f"the number of clusters by the density of rows, keep all rows, and at most {KEEP.rows:,}: "
         "fit a new model to all rows, or use a method that takes the number of clusters."
     )
 
@@ -137,6 +138,6 @@ def summary_of(settings: Settings, state: FittedState) -> Summary:
         raise ValueError(
             f"This model cannot be updated: {settings.base_name} finds the number of clusters by "
             "the density of rows, and a fit keeps these only of arrays with at most "
-            f"{KEPT_ROWS:,} rows. Fit a new model to all rows."
+            f"{KEEP.rows:,} rows. Fit a new model to all rows."
         )
     return summary

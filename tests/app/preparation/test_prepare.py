@@ -17,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from cohirf import CoHiRF, open_source
 from cohirf.app.preparation import DataError, Preparation, prepare
 from cohirf.app.preparation.policy import SCALE
+from cohirf.sources.policy import READ
 from cohirf.store.models import load_about, save_model
 
 RNG = np.random.default_rng(0)
@@ -224,7 +225,7 @@ def test_columns_of_an_array_have_no_kinds():
 
 @pytest.mark.parametrize("piece", [200, 2**23])
 def test_statistics_are_those_of_numpy_whatever_the_pieces(monkeypatch, piece):
-    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", piece)
+    monkeypatch.setitem(vars(READ), "piece_bytes", piece)
     X = np.random.default_rng(0).normal(1e6, [1, 5, 0.1], size=(503, 3))
     X[::7, 1] = np.nan
     standard = prepare(X).preparation
@@ -245,7 +246,7 @@ def test_a_column_of_an_array_without_values_is_named():
 
 def test_the_median_of_large_data_is_that_of_evenly_spaced_rows(monkeypatch):
     monkeypatch.setitem(vars(SCALE), "median_cells", 100)
-    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 130)
+    monkeypatch.setitem(vars(READ), "piece_bytes", 130)
     X = np.random.default_rng(0).normal(size=(1000, 1))
     assert prepare(X).preparation.fill == (np.median(X[::10]),)
 
@@ -290,7 +291,7 @@ def test_tables_that_cannot_be_prepared_say_why():
 
 def test_learning_holds_no_more_than_a_block_and_the_rows_of_the_median(monkeypatch, tmp_path):
     monkeypatch.setitem(vars(SCALE), "median_cells", 1000)
-    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 2**16)
+    monkeypatch.setitem(vars(READ), "piece_bytes", 2**16)
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(250_000, 4)))  # 8 MB
     prepare(np.eye(5))  # what is imported now is not measured
     tracemalloc.start()

@@ -18,6 +18,7 @@ from cohirf import CoHiRF
 from cohirf.app.explain.study import original_numbers
 from cohirf.app.preparation import Preparation, prepare
 from cohirf.app.preparation.policy import SCALE
+from cohirf.sources.policy import CSV
 from cohirf.store.models import load_about, save_model
 
 CUSTOMERS, SEGMENTS = make_customers(600, random_state=0)
@@ -33,7 +34,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
     path = tmp_path / ("c.parquet" if kind == "parquet" else "c.tsv" if kind == "tsv" else "c.csv")
     write_customers(tmp_path / path.name.replace("tsv", "csv"), 600, random_state=0)
     if kind == "blocks":
-        monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
+        monkeypatch.setitem(vars(CSV), "block_bytes", 8000)
     elif kind == "tsv":
         CUSTOMERS.to_csv(path, sep="\t", index=False)
     elif kind == "utf-16":
@@ -48,7 +49,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
 
 def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
     write_customers(tmp_path / "c.csv", 600, random_state=0)
-    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
+    monkeypatch.setitem(vars(CSV), "block_bytes", 8000)
     monkeypatch.setitem(vars(SCALE), "in_memory_bytes", 100)
     prepared = prepare(tmp_path / "c.csv")
     assert prepared.rows() is prepared.source

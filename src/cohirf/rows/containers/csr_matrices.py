@@ -17,13 +17,7 @@ from cohirf.rows.blocks import FloatArray, IntArray
 from cohirf.rows.containers.numpy_arrays import NumpyArrays
 from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
 from cohirf.rows.members import Members, Vectors
-
-# If the squared norm of a CSR cluster's mean, over the mean squared distance to it, is larger than
-# this, the cluster is shifted to the origin: the expanded square would lose digits. The shift keeps
-# the rows sparse, because such a tight cluster has its large values in the same columns.
-TIGHT = 1e4
-# rows that are compared as an array, which keeps the digits of values with an offset
-FEW_CANDIDATES = 16
+from cohirf.rows.policy import DIGIT
 
 
 class CsrMatrices(NumpyArrays):
@@ -164,13 +158,13 @@ class CsrMatrices(NumpyArrays):
 
     def square_few(self, points: Any) -> FloatArray:
         """Return the squared distances between a few rows."""
-        if points.shape[0] <= FEW_CANDIDATES:
+        if points.shape[0] <= DIGIT.dense_candidates:
             return super().square_few(_without_empty_columns(points))
         return np.asarray(euclidean_distances(points, squared=True))
 
     def manhattan_few(self, points: Any) -> FloatArray:
         """Return the Manhattan distances between a few rows."""
-        if points.shape[0] <= FEW_CANDIDATES:
+        if points.shape[0] <= DIGIT.dense_candidates:
             return super().manhattan_few(_without_empty_columns(points))
         return np.asarray(manhattan_distances(points))
 
@@ -211,7 +205,7 @@ class CsrMembers(Members):
         """
         means = SparseVectors.of(self.means(self.mass))
         squares = self._measure(means)
-        is_tight = means.squared_norms > TIGHT * self.mean_by_cluster(squares)
+        is_tight = means.squared_norms > DIGIT.tight * self.mean_by_cluster(squares)
         is_tight &= count_by_label(self.labels, self.n_clusters) > 1
         in_tight = np.flatnonzero(is_tight[self.labels])
         if len(in_tight) > 0:

@@ -36,9 +36,7 @@ from cohirf.rows.grouping import (
     sum_rows_by_label,
 )
 from cohirf.rows.members import Members, Vectors, relative_mass
-
-DEVICE_CELLS = 2**26  # of a block of rows
-DISTANCE_CELLS = 2**27  # distances, or values of rows in float64, that are in memory at once
+from cohirf.rows.policy import BLOCK
 
 
 class DeviceArrays(Container):
@@ -96,7 +94,7 @@ class DeviceArrays(Container):
 
     def cells_at_once(self, n_cells: int) -> int:
         """Return how many cells to compute at once: many, because each call takes long."""
-        return DEVICE_CELLS
+        return BLOCK.device_cells
 
     # ---- missing cells, which arrays on a device do not have
 
@@ -163,7 +161,7 @@ class DeviceArrays(Container):
                 )
             found[block] = xp.astype(xp.argmin(distances, axis=1), xp.int32)
 
-        in_blocks(label, X.shape[0], DISTANCE_CELLS // max(X.shape[1], len(points)))
+        in_blocks(label, X.shape[0], BLOCK.device_distances // max(X.shape[1], len(points)))
         return found
 
     def measure(self, X: Any, points: Any) -> Any:
@@ -183,7 +181,7 @@ class DeviceArrays(Container):
                 distances = xp.sqrt(xp.sum((rows - there[number, :]) ** 2, axis=1))
                 measured[block, number] = xp.astype(distances, dtype)
 
-        in_blocks(measure, X.shape[0], DISTANCE_CELLS // X.shape[1])
+        in_blocks(measure, X.shape[0], BLOCK.device_distances // X.shape[1])
         return measured
 
     # ---- labels
@@ -286,7 +284,7 @@ class DeviceMembers(Members):
         def fill(block: slice) -> None:
             found[block] = function(xp.astype(self.X[block, :], xp.float64), self.labels[block])
 
-        in_blocks(fill, n_rows, DEVICE_CELLS // self.X.shape[1])
+        in_blocks(fill, n_rows, BLOCK.device_cells // self.X.shape[1])
         return found
 
     def means(self, weights: Any) -> Any:

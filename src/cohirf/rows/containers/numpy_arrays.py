@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.rows import blocks, members
+from cohirf.rows import blocks
 from cohirf.rows.arrays import as_array, to_host
 from cohirf.rows.blocks import (
     FloatArray,
@@ -27,6 +27,7 @@ from cohirf.rows.containers.container import Container
 from cohirf.rows.distances import subtract_offsets
 from cohirf.rows.grouping import first_rows, rows_by_label
 from cohirf.rows.members import Members, Vectors, relative_mass
+from cohirf.rows.policy import BLOCK
 
 
 class NumpyArrays(Container):
@@ -333,7 +334,7 @@ class ArrayMembers(Members):
         if in_place:
             n_cells = len(self.labels) * shape[1]
         else:
-            n_cells = max(16 * members.CACHED_CELLS, 2 * shape[0] * shape[1])
+            n_cells = max(16 * BLOCK.cached_cells, 2 * shape[0] * shape[1])
         sums: FloatArray | None = None
         for block, points in self._blocks(n_cells):
             n = points.shape[0]

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from cohirf.rows.arrays import is_cupy, is_torch, namespace
-
-FIRST_REDUCED = 2**17  # of torch: the extremes of these rows exclude nearly all later ones
+from cohirf.rows.policy import BLOCK
 
 
 def count_labels(labels: Any, n_labels: int) -> Any:
@@ -63,7 +62,7 @@ def _extreme(labels: Any, values: Any, n_labels: int, otherwise: Any, which: str
     xp = namespace(labels)
     if is_torch(labels):
         found = xp.full(n_labels, otherwise, dtype=values.dtype, device=labels.device)
-        _update_extremes(found, labels[:FIRST_REDUCED], values[:FIRST_REDUCED], which)
+        _update_extremes(found, labels[: BLOCK.first_reduced], values[: BLOCK.first_reduced], which)
         # rows of the same label wait for each other, so only those take part that are better than
         # the first rows
         of_label = xp.take(found, labels)

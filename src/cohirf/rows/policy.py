@@ -1,0 +1,48 @@
+"""How many rows are computed with at a time, and which digits count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BlockPolicy:
+    """Sizes of blocks: they decide on time and memory, not on results."""
+
+    cached_cells: int = 2**17  # of a block of rows that fits the cache
+    device_cells: int = 2**26  # of a block of rows on a device
+    device_distances: int = 2**27  # or values of rows in float64, that are in memory at once
+    # of torch: the extremes of these rows exclude nearly all later ones
+    first_reduced: int = 2**17
+    pinned_bytes: int = 2**22  # of pinned memory, for copies from a CUDA device
+    fixed_point_cells: int = 2**26  # values that are turned into integers at a time
+    silhouette_columns: int = 512  # of the distance matrix that are summed at a time
+    # rows whose weights are compared when rows are drawn by weight; of more, a random sample
+    weighed_rows: int = 2**20
+    fewest_by_weight: int = 30  # so few rows are all drawn, whatever their weights are
+
+
+@dataclass(frozen=True)
+class DigitPolicy:
+    """When values are shifted or added up in another way, so that no digits are lost."""
+
+    # Floats are added up as integers where the order of additions is open. Their sums stay below
+    # this power of two.
+    fixed_point_bits: int = 62
+    # A column is shifted if the square of its mean, over its variance, is larger than this. Less
+    # than one cell in 100 of such a column is 0, so that a CSR matrix does not grow. Other columns
+    # lose two digits at most.
+    far_from_zero: float = 100.0
+    # If the squared norm of a CSR cluster's mean, over the mean squared distance to it, is larger
+    # than this, the cluster is shifted to the origin: the expanded square would lose digits. The
+    # shift keeps the rows sparse, because such a tight cluster has its large values in the same
+    # columns.
+    tight: float = 1e4
+    # CSR rows that are compared as an array, which keeps the digits of values with an offset
+    dense_candidates: int = 16
+    # of angles: a right angle in single precision is larger than a quarter of the circle
+    angle: float = 1e-6
+
+
+BLOCK = BlockPolicy()
+DIGIT = DigitPolicy()
