@@ -26,7 +26,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -147,6 +147,17 @@ _shown: set[tuple[type[Warning], str]] = set()  # warnings that these fits have 
 _in_use: _ShowFirst | None = None
 
 
+@dataclass
+class _Ignored:
+    """A category that is ignored while threads are inside of a context."""
+
+    filters: Any = field(default_factory=warnings.catch_warnings)
+    n_inside: int = 0
+
+
+_ignored: dict[type[Warning], _Ignored] = {}
+
+
 @contextmanager
 def showing_warnings_once() -> Iterator[None]:
     """Show each warning of the base method once within this context.
@@ -171,6 +182,29 @@ def showing_warnings_once() -> Iterator[None]:
                 if warnings.showwarning is _in_use:
                     warnings.showwarning = _in_use.pass_on
                 _in_use = None
+
+
+@contextmanager
+def ignoring_warnings(category: type[Warning]) -> Iterator[None]:
+    """Ignore warnings of a category, in several threads at the same time.
+
+    ``warnings.catch_warnings`` changes filters of the process: the last thread to leave, and not
+    the first one to enter, would say which filters stay.
+    """
+    with _lock:
+        ignored = _ignored.setdefault(category, _Ignored())
+        if ignored.n_inside == 0:
+            ignored.filters.__enter__()
+            warnings.simplefilter("ignore", category)
+        ignored.n_inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            ignored.n_inside -= 1
+            if ignored.n_inside == 0:
+                del _ignored[category]
+                ignored.filters.__exit__(None, None, None)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -34,6 +35,7 @@ from cohirf.rows.grouping import (
     BLOCK_ROWS,
     IntArray,
     all_others,
+    compress,
     count_by_label,
     first_rows,
     index_dtype,
@@ -51,6 +53,7 @@ from cohirf.rows.storage import (
     Weights,
     take_in_order,
 )
+from cohirf.rows.threads import map_blocks, map_in_groups
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.rows import Part
 from cohirf.summary.vectors import place_of
@@ -125,6 +128,10 @@ class ReadRows:
         """Apply ``function`` to blocks of rows, and return a vector of the results."""
         n_rows = self.values.n_rows
         found = self.storage.vector(n_rows, dtype)
+        if self._are_here:
+            map_block_here = partial(map_block, found, self.values, self.column_means, function)
+            map_blocks(map_block_here, n_rows)
+            return found
         values = self.engine.share(self.values)
         tasks = [
             (found, values, self.column_means, function, rows)
@@ -134,24 +141,30 @@ class ReadRows:
             self.storage.release()
         return found
 
+    @property
+    def _are_here(self) -> bool:
+        """Whether all rows are in the memory of this process, where threads read them."""
+        return isinstance(self.values, ArrayRows) and not isinstance(self.values.X, np.memmap)
+
     def count(self, leaf_of: IntArray, n_leaves: int, weights: Weights | None) -> Counts:
         """Count the rows of each leaf, block by block; their means, if they can be read again."""
-        counts: Counts | None = None
-        for block in row_blocks(len(leaf_of), max(BLOCK_ROWS, n_leaves)):
+
+        def count_some(block: slice) -> Counts:
             if weights is None:
                 of_block = None
             else:
                 of_block = weights.take(np.arange(block.start, block.stop))
-            counted = Counts.of_block(leaf_of[block], block.start, of_block, n_leaves)
-            counts = counted if counts is None else counts.and_of(counted)
-        assert counts is not None  # there are rows
+            return Counts.of_block(leaf_of[block], block.start, of_block, n_leaves)
+
+        blocks = row_blocks(len(leaf_of), max(BLOCK_ROWS, n_leaves))
+        counts = reduce(Counts.and_of, map_in_groups(count_some, blocks))
         if not self.can_read_again:
             return counts
         return replace(counts, means=self._means(leaf_of, n_leaves, weights))
 
     def _means(self, leaf_of: IntArray, n_leaves: int, weights: Weights | None) -> Any:
         """Return the mean of the rows of each leaf; rows in a file are read block by block."""
-        is_array = isinstance(self.values, ArrayRows) and not isinstance(self.values.X, np.memmap)
+        is_array = self._are_here
         total = np.zeros(n_leaves)
         sums = None
         for block in row_blocks(len(leaf_of), len(leaf_of) if is_array else MAPPED_ROWS):
@@ -167,7 +180,7 @@ class ReadRows:
                 mass = mass[some]
             if len(label) == 0:
                 continue
-            present, number = np.unique(label, return_inverse=True)
+            present, number = compress(label, n_leaves)
             means = cluster_means(fill_missing(X, self.column_means), number, len(present), mass)
             if is_array and len(present) == n_leaves:
                 return means

@@ -22,14 +22,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from multiprocessing.util import Finalize
 from pickle import PicklingError
 from traceback import format_exception
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 from joblib import Parallel, delayed, effective_n_jobs
@@ -43,7 +43,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
-from sklearn import config_context, get_config
+from sklearn import config_context, get_config, set_config
 from threadpoolctl import ThreadpoolController
 
 from cohirf.engines.policy import LOCAL
@@ -54,6 +54,7 @@ from cohirf.error_contexts import (
     replacing_errors,
 )
 from cohirf.rows.storage import Engine, SerialEngine
+from cohirf.rows.threads import count_threads, map_in_groups, on_threads
 from cohirf.scratch import share_rows
 
 Function = Callable[..., Any]
@@ -129,6 +130,23 @@ class LocalEngine(Engine):
             yield result
         if n_left:
             yield from _in_processes(function, tasks, n_jobs)
+
+
+@dataclass(frozen=True)
+class ThreadEngine(Engine):
+    """Runs tasks that divide their own rows in the threads of a fit, which do both."""
+
+    is_serial: ClassVar[bool] = False
+    writes_here: ClassVar[bool] = True
+
+    def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
+        """Call ``function`` with each tuple of arguments, and yield the results in order."""
+        return map_in_groups(lambda task: function(*task), tasks)
+
+
+def thread_engine() -> Engine:
+    """Return an engine of the threads of a fit; a single one needs none."""
+    return SerialEngine() if count_threads() == 1 else ThreadEngine()
 
 
 def local_engine(n_jobs: int | None) -> Engine:
@@ -259,6 +277,22 @@ def _are_processes_running(n_jobs: int) -> bool:
 def one_thread() -> Any:
     """Return a context in which BLAS and OpenMP use one thread."""
     return _controller().limit(limits=1)
+
+
+@contextmanager
+def threads_of_fit(n_jobs: int | None) -> Iterator[None]:
+    """Give a fit ``n_jobs`` threads for blocks of rows, each with one thread of BLAS and OpenMP."""
+    is_here = type(get_active_backend()[0]) in LOCAL_BACKENDS
+    n_threads = effective_n_jobs(n_jobs) if is_here else 1
+    with one_thread(), on_threads(n_threads, partial(_begin_thread, get_config())):
+        yield
+
+
+def _begin_thread(config: dict[str, Any]) -> None:
+    """Let a new thread compute as the one that has started it."""
+    set_config(**config)
+    # OpenMP limits its threads per calling thread; this one ends with the fit
+    _controller().limit(limits=1, user_api="openmp")
 
 
 @cache

@@ -32,8 +32,8 @@ from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights, FirstLevel, Setup
-from cohirf.engines import local_engine
-from cohirf.engines.local import one_thread
+from cohirf.engines import local_engine, thread_engine
+from cohirf.engines.local import threads_of_fit
 from cohirf.error_contexts import showing_warnings_once, warn_caller
 from cohirf.fitting.begin import LOOKED_AT_ROWS, open_or_measure, valid_weights, warn_of_long_fit
 from cohirf.fitting.contraction import make_contraction
@@ -41,6 +41,7 @@ from cohirf.fitting.end_of_levels import EndOfLevels
 from cohirf.fitting.ending import Ending, LastLevel, end_update
 from cohirf.fitting.locality import LocalPlan, LocalRows, refuse_pipeline
 from cohirf.fitting.merging import SampleOfFit, choose_first
+from cohirf.fitting.quick_k_means import QuickKMeans
 from cohirf.fitting.results import RunLevels, collect_results
 from cohirf.fitting.settings import Settings, Settled
 from cohirf.problems import find_problem
@@ -76,7 +77,7 @@ def fit_data(
             journal = None
             if settings.checkpoint is not None or settings.batch_size is not None:
                 settled, journal = open_or_measure(settings, data, weights, settled.entropy, stack)
-        stack.enter_context(one_thread())
+        stack.enter_context(threads_of_fit(settings.n_jobs))
         choice = None
         chosen_on = None
         if former is None and settings.family.chooses_first:
@@ -335,6 +336,8 @@ class Fit:
             engine = progress.WatchedEngine(engine)
         if self.contraction.device is not None:
             of_views: Engine = SerialEngine()
+        elif isinstance(self.contraction.views.method.prototype, QuickKMeans):
+            of_views = thread_engine()
         else:
             of_views = local_engine(self.settings.n_jobs)
         return Resources(engine, of_views, storage)

@@ -9,7 +9,6 @@ clusters as one iteration of K-Means does.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -19,9 +18,11 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from cohirf.error_contexts import ignoring_warnings
 from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows, to_host
 from cohirf.rows.containers import container_of
 from cohirf.rows.distances import find_nearest
+from cohirf.rows.threads import map_blocks
 
 SAMPLED_PER_CLUSTER = 100
 SEEDS_PER_CLUSTER = 10
@@ -58,10 +59,10 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
         method = KMeans(
             self.n_clusters, init=seeds, n_init=1, max_iter=ITERATIONS, random_state=rng
         )
-        with warnings.catch_warnings():  # fewer distinct rows than inner clusters matter to nobody
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # fewer distinct rows than inner clusters matter to nobody
+        with ignoring_warnings(ConvergenceWarning):
             method.fit(some, sample_weight=weights)
-        self.labels_ = method.labels_ if rows is None else method.predict(X)
+        self.labels_ = method.labels_ if rows is None else _assign(method, X)
         return self
 
     def _seed(self, X: Any, sample_weight: Any, rng: Any) -> Any:
@@ -78,6 +79,13 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
             some, self.n_clusters, sample_weight=weights, random_state=rng, n_local_trials=1
         )
         return seeds
+
+
+def _assign(method: KMeans, X: Any) -> Any:
+    """Return the nearest centre of each row."""
+    # scikit-learn compares 256 rows at a time, which divide blocks: the labels are those of all
+    # rows at once, to the last digit
+    return np.concatenate(map_blocks(lambda block: method.predict(X[block]), X.shape[0]))
 
 
 def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:

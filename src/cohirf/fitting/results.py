@@ -25,6 +25,7 @@ from cohirf.landmarks import LANDMARK, Cells, Landmarks, NestedCells, sample_lan
 from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import (
+    FloatArray,
     IntArray,
     all_others,
     best_by_label,
@@ -35,7 +36,8 @@ from cohirf.rows.grouping import (
 from cohirf.rows.later import Later
 from cohirf.rows.members import squared_distances_to
 from cohirf.rows.metric_spaces import MetricSpace
-from cohirf.rows.storage import ArrayRows, Rows, take_in_order
+from cohirf.rows.storage import ArrayRows, Rows, is_in_memory, take_in_order
+from cohirf.rows.threads import map_in_groups
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.policy import KEEP
 from cohirf.summary.rows import RowMap, RowResults
@@ -437,13 +439,19 @@ def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
         return best_by_label(scores, labels + 1, n_labels + 1, tie=0)[1:]
     nearest = np.full(n_labels, np.inf)
     exemplars = np.full(n_labels, -1)
-    for block in row_blocks(rows.n_rows, max(1, EXEMPLAR_CELLS // max(1, means.shape[1]))):
+
+    def measure(block: slice) -> tuple[IntArray, IntArray, FloatArray]:
         clustered = block.start + np.flatnonzero(labels[block] >= 0)
-        if len(clustered) == 0:
-            continue
         own = labels[clustered]
         difference = rows.take(clustered) - means[own]
-        distances = container_of(difference).row_dots(difference, difference)
+        return clustered, own, container_of(difference).row_dots(difference, difference)
+
+    blocks = row_blocks(rows.n_rows, max(1, EXEMPLAR_CELLS // max(1, means.shape[1])))
+    if is_in_memory(rows):
+        measured = map_in_groups(measure, blocks)
+    else:
+        measured = map(measure, blocks)
+    for clustered, own, distances in measured:
         closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
         np.minimum.at(nearest, own[closer], distances[closer])
         # of several, the first row is written last

@@ -15,6 +15,7 @@ import numpy as np
 from cohirf.rows.containers.container import container_of
 from cohirf.rows.grouping import FloatArray, sum_by_label
 from cohirf.rows.policy import BLOCK
+from cohirf.rows.threads import map_blocks
 
 
 def members_of(X: Any, labels: Any, n_clusters: int, mass: Any = None) -> Members:
@@ -37,8 +38,12 @@ class Members:
         It returns a number for each row.
         """
         found = np.empty(len(self.labels))
-        for block, points in self._blocks(BLOCK.cached_cells):
-            found[block] = function(points, self.labels[block])
+
+        def map_some(rows: slice) -> None:
+            for block, points in self._blocks(BLOCK.cached_cells, rows):
+                found[block] = function(points, self.labels[block])
+
+        map_blocks(map_some, len(self.labels))
         return found
 
     def means(self, weights: Any) -> Any:
@@ -89,13 +94,13 @@ class Members:
         squares = self.map_rows(vectors.squared_distances)
         return np.maximum(squares, 0, out=squares)
 
-    def _blocks(self, n_cells: int) -> Iterator[tuple[slice, Any]]:
-        """Yield slices of the members with their rows of X, in float64, about ``n_cells`` at a
+    def _blocks(self, n_cells: int, rows: slice) -> Iterator[tuple[slice, Any]]:
+        """Yield slices of some members with their rows of X, in float64, about ``n_cells`` at a
         time.
         """
         step = self._count_rows(n_cells)
-        for start in range(0, len(self.labels), step):
-            block = slice(start, start + step)
+        for start in range(rows.start, rows.stop, step):
+            block = slice(start, min(start + step, rows.stop))
             yield block, self.X[block].astype(np.float64, copy=False)
 
     def _count_rows(self, n_cells: int) -> int:

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BlockPolicy:
-    """Sizes of blocks: they decide on time and memory, not on results."""
+    """Sizes of blocks: they decide on time and memory, and on results by rounding only."""
 
     cached_cells: int = 2**17  # of a block of rows that fits the cache
+    # rows of a block that a thread takes: so few that 16 threads end at about the same time. K-Means
+    # of scikit-learn compares 256 rows at a time, which divide it.
+    thread_rows: int = 2**15
+    most_sums: int = 64  # blocks with sums of their own, which are in memory until all are added
     device_cells: int = 2**26  # of a block of rows on a device
     device_distances: int = 2**27  # or values of rows in float64, that are in memory at once
     # of torch: the extremes of these rows exclude nearly all later ones

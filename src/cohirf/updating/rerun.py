@@ -20,7 +20,7 @@ from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.choice import Choice
 from cohirf.data import InMemory
 from cohirf.data.first_level import FirstLevel
-from cohirf.engines.local import one_thread
+from cohirf.engines.local import threads_of_fit
 from cohirf.error_contexts import showing_warnings_once
 from cohirf.fitting import Fit, fit_data
 from cohirf.fitting.contraction import make_contraction
@@ -165,7 +165,7 @@ def climb(settings: Settings, transition: Transition) -> FittedState:
     summary = transition.after
     former = transition.former
     with ExitStack() as contexts:
-        contexts.enter_context(one_thread())
+        contexts.enter_context(threads_of_fit(settings.n_jobs))
         contexts.enter_context(showing_warnings_once())
         groups = summary.groups.completed(transition.column_means)
         batches = summary.batches

@@ -28,6 +28,7 @@ from cohirf.rows.distances import subtract_offsets
 from cohirf.rows.grouping import first_rows, rows_by_label
 from cohirf.rows.members import Members, Vectors, relative_mass
 from cohirf.rows.policy import BLOCK
+from cohirf.rows.threads import sum_blocks
 
 
 class NumpyArrays(Container):
@@ -328,21 +329,21 @@ class ArrayMembers(Members):
         if weights is None:
             weights = np.ones(len(self.labels))
         shape = (self.n_clusters, self.X.shape[1])
-        # Each block adds to the sums of all clusters. Blocks with more rows than there are clusters
-        # keep the cost linear.
-        in_place = self.X.dtype == np.float64  # then nothing is copied
-        if in_place:
-            n_cells = len(self.labels) * shape[1]
-        else:
-            n_cells = max(16 * BLOCK.cached_cells, 2 * shape[0] * shape[1])
-        sums: FloatArray | None = None
-        for block, points in self._blocks(n_cells):
-            n = points.shape[0]
-            pointers = np.arange(n + 1, dtype=index_dtype(n + 1))
-            parts = (weights[block], self.labels[block], pointers)
-            product = sparse.csc_array(parts, shape=(self.n_clusters, n)) @ points
-            sums = product if sums is None else np.add(sums, product, out=sums)
-        assert sums is not None  # a cluster has rows
+
+        # each block adds to the sums of all clusters, so it has more rows than there are clusters
+        n_cells = max(16 * BLOCK.cached_cells, 2 * shape[0] * shape[1])
+
+        def sum_some(rows: slice) -> FloatArray:
+            sums = np.zeros(shape)
+            for block, points in self._blocks(n_cells, rows):
+                n = points.shape[0]
+                pointers = np.arange(n + 1, dtype=index_dtype(n + 1))
+                parts = (weights[block], self.labels[block], pointers)
+                sums += sparse.csc_array(parts, shape=(self.n_clusters, n)) @ points
+            return sums
+
+        # the sums of all blocks take at most a 16th of the memory of the rows
+        sums = sum_blocks(sum_some, len(self.labels), fewest_rows=16 * self.n_clusters)
         return np.divide(sums, self.cluster_mass()[:, None], out=sums)
 
 
