@@ -174,9 +174,10 @@ class CoHiRF(
         only ``n_jobs``, ``verbose``, ``min_cluster_size``, ``merge``, ``max_iter`` and an amount of
         memory in ``batch_size`` may differ.
     n_jobs : int, default=None
-        Number of views or runs of batches that are computed at the same time: in processes, if
-        these save at least a second, otherwise in this process. A base method that cannot be
-        pickled runs in threads. Each job uses one thread, so that labels do not depend on the
+        Number of views, runs of batches or blocks of rows that are computed at the same time:
+        views and runs in processes, if these save at least a second, otherwise in this process;
+        blocks of rows, the views of the default base method, and a base method that cannot be
+        pickled in threads. Each job uses one thread, so that labels do not depend on the
         number of cores. None means 1, unless in a
         :func:`joblib.parallel_config` context, whose backend is used; -1 means all cores.
     device : str, default=None
