@@ -10,8 +10,8 @@ class BlockPolicy:
     """Sizes of blocks: they decide on time and memory, and on results by rounding only."""
 
     cached_cells: int = 2**17  # of a block of rows that fits the cache
-    # rows of a block that a thread takes: so few that 16 threads end at about the same time. K-Means
-    # of scikit-learn compares 256 rows at a time, which divide it.
+    # rows of a block that a thread takes: so few that 16 threads end at about the same time. A
+    # multiple of 256, the rows that scikit-learn's K-Means compares at a time.
     thread_rows: int = 2**15
     most_sums: int = 64  # blocks with sums of their own, which are in memory until all are added
     device_cells: int = 2**26  # of a block of rows on a device
