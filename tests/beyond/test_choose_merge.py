@@ -15,7 +15,9 @@ from cohirf.beyond.choose_merge import (
     minimax_distances,
     weighted_ari,
 )
+from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.beyond.policy import MERGE
+from cohirf.choice import NumberedDivisions
 
 
 def sample_of(points):
@@ -27,7 +29,7 @@ def compared(*scores):
     return ComparedMerges(Figures(nothing, nothing, nothing), np.array(scores))
 
 
-def test_other_merges_win_on_moons_and_clusters_that_overlap_are_found():
+def test_other_merges_win_on_moons():
     moons, of_moon = make_moons(300, noise=0.05, random_state=0)
     sample = sample_of(moons)
     divisions = [
@@ -36,9 +38,40 @@ def test_other_merges_win_on_moons_and_clusters_that_overlap_are_found():
     ]
     assert sample.compare(divisions).best in ("connected", "graph")
     assert adjusted_rand_score(of_moon, divisions[1]) == 1
-    blobs, of_blob = make_blobs(600, centers=[[0, 0], [3.5, 0], [0, 3.5]], random_state=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_that_touch_are_compact(seed):
+    blobs, y = make_blobs(600, centers=[[0, 0], [4.5, 0], [0, 4.5]], random_state=seed)
     model = CoHiRF(n_clusters=3, random_state=0).fit(blobs)
-    assert adjusted_rand_score(of_blob, model.labels_) > 0.8
+    assert model.choice_.merge == "compact"
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+def test_where_clusters_overlap_other_merges_cost_little():
+    found = []
+    for seed in range(6):
+        blobs, y = make_blobs(600, centers=[[0, 0], [3.5, 0], [0, 3.5]], random_state=seed)
+        labels = [
+            CoHiRF(n_clusters=3, merge=merge, random_state=0).fit_predict(blobs)
+            for merge in ("auto", "compact")
+        ]
+        found.append([adjusted_rand_score(y, each) for each in labels])
+    chosen, compact = np.mean(found, axis=0)
+    assert chosen > compact - 0.04
+
+
+def test_valleys_count_among_merges_and_not_among_numbers(monkeypatch):
+    points, y = make_blobs(200, centers=[[0, 0], [6, 0]], random_state=0)
+    sample = sample_of(points)
+    divisions = [y, (points[:, 1] > 0).astype(int), y]
+    with_valleys = sample.compare(divisions).scores
+    [without] = sample.compare_each([divisions])
+    valleys = sample.graph.valleys(np.stack(divisions))
+    assert valleys[0] > valleys[1] + 0.1
+    np.testing.assert_allclose(with_valleys - without.scores, MERGE.valley * valleys)
+    monkeypatch.delattr(NeighbourGraph, "valleys")
+    assert NumberedDivisions.of(sample, np.arange(2, 5), 0.0).best_number == 2
 
 
 def test_compact_clusters_are_taken_unless_another_merge_leads():
