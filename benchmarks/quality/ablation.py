@@ -46,7 +46,12 @@ CHOOSE = "cohirf.beyond.choose_merge."
 GRAPH = "cohirf.beyond.neighbour_graph."
 
 
-# parameters, and constants of the package that are changed
+def nothing(of: Any, divisions: Any, *_: Any) -> np.ndarray:
+    """Return zeros in place of a figure of several divisions."""
+    return np.zeros(len(divisions))
+
+
+# parameters, and what is changed in the package
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "default": ({}, {}),
     "strict": ({"consensus": "strict"}, {}),
@@ -61,10 +66,14 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "compact, one view": ({"merge": "compact", "views": 1}, {}),
     "connected": ({"merge": "connected"}, {}),
     "graph": ({"merge": "graph"}, {}),
-    "no agreement": ({}, {CHOOSE + "MERGE": MergePolicy(agreement=0.0)}),
-    "no connection": ({}, {CHOOSE + "MERGE": MergePolicy(connection=0.0)}),
-    "no valley": ({}, {CHOOSE + "MERGE": MergePolicy(valley=0.0)}),
-    "no modularity": ({}, {CHOOSE + "MERGE": MergePolicy(modularity=0.0)}),
+    "the cut alone": ({}, {CHOOSE + "MERGE": MergePolicy(weight=0.0)}),
+    "weight 0.1": ({}, {CHOOSE + "MERGE": MergePolicy(weight=0.1)}),
+    "weight 0.4": ({}, {CHOOSE + "MERGE": MergePolicy(weight=0.4)}),
+    "no lead": ({}, {CHOOSE + "MERGE": MergePolicy(lead=0.0)}),
+    "no agreement": ({}, {CHOOSE + "SampledRows._agreements": nothing}),
+    "no connection": ({}, {CHOOSE + "mean_silhouettes": nothing}),
+    "no valley": ({}, {GRAPH + "NeighbourGraph.valleys": nothing}),
+    "no modularity": ({}, {GRAPH + "NeighbourGraph.modularities": nothing}),
     "5 neighbours": ({}, {GRAPH + "GRAPH": GraphPolicy(neighbours=5)}),
     "20 neighbours": ({}, {GRAPH + "GRAPH": GraphPolicy(neighbours=20)}),
     "one smallest part": ({}, {CHOOSE + "MERGE": MergePolicy(smallest_parts=(0.25,))}),

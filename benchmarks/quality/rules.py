@@ -51,15 +51,8 @@ MOST_ROWS = 3000  # of a real set
 LARGEST = 20  # number of clusters that K-Means is tried with
 N_FOLDS = 5
 # Weights of modularity, agreement, connection and valley, and the lead of compact clusters
-GRID = list(
-    product(
-        (0.0, 0.25, 0.5, 1.0),
-        (0.0, 0.1, 0.2, 0.3, 0.5),
-        (0.0, 0.1, 0.2, 0.3, 0.5),
-        (0.0, 0.05, 0.1, 0.2),
-        (0.0, 0.01, 0.02),
-    )
-)
+WEIGHTS = (0.0, 0.1, 0.2, 0.5)
+GRID = list(product(*[WEIGHTS] * 4, (0.0, 0.01, 0.02)))
 # Titles of methods that choose the number, and where a measured set has their figures
 AUTOMATIC = {
     "CoHiRF()": "auto",
@@ -292,7 +285,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     sets = list(read_groups(arguments.first, arguments.sets))
     measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
     groups = list(dict.fromkeys(each.group for each in measured))
-    rule = (MERGE.modularity, MERGE.agreement, MERGE.connection, MERGE.valley, MERGE.lead)
+    rule = (*[MERGE.weight] * 4, MERGE.lead)
     given = {
         "K-Means, ten starts": [each.k_means for each in measured],
         **{

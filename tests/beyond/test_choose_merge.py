@@ -69,7 +69,7 @@ def test_valleys_count_among_merges_and_not_among_numbers(monkeypatch):
     [without] = sample.compare_each([divisions])
     valleys = sample.graph.valleys(np.stack(divisions))
     assert valleys[0] > valleys[1] + 0.1
-    np.testing.assert_allclose(with_valleys - without.scores, MERGE.valley * valleys)
+    np.testing.assert_allclose(with_valleys - without.scores, MERGE.weight * valleys)
     monkeypatch.delattr(NeighbourGraph, "valleys")
     assert NumberedDivisions.of(sample, np.arange(2, 5), 0.0).best_number == 2
 
@@ -87,7 +87,7 @@ def test_a_division_that_others_agree_with_scores_higher():
     up = (points[:, 1] > 0).astype(int)
     [alone] = sample.compare_each([[up, left, 1 - left]])
     gain = alone.scores - alone.figures.score
-    assert gain[1] == pytest.approx(MERGE.agreement * np.mean([1, weighted_ari(left, up)]))
+    assert gain[1] == pytest.approx(MERGE.weight * np.mean([1, weighted_ari(left, up)]))
     assert gain[0] < gain[1]
 
 

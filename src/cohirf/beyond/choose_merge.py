@@ -12,7 +12,7 @@ division that fits
 - is found in several ways: it agrees with the divisions by other merges. Where clusters overlap, a
   low cut comes from cutting thin outskirts off, and no two merges cut off the same.
 
-The weights of these figures, and the lead that another merge needs over compact clusters, were
+The weight of these figures, and the lead that another merge needs over compact clusters, were
 chosen on the sets of ``benchmarks/quality/rules.py``, which has cross-validated figures, too.
 """
 
@@ -59,7 +59,7 @@ class Figures:
     @property
     def score(self) -> FloatArray:
         """By which divisions are compared, if it is not known whether they agree with others."""
-        return MERGE.modularity * self.modularity - self.cut + MERGE.connection * self.connection
+        return MERGE.weight * (self.modularity + self.connection) - self.cut
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ class SampledRows:
         [compared] = self.compare_each([divisions])
         of_points = np.stack([labels[self.graph.first_row] for labels in divisions])
         valleys = self.graph.valleys(of_points)
-        return replace(compared, scores=compared.scores + MERGE.valley * valleys)
+        return replace(compared, scores=compared.scores + MERGE.weight * valleys)
 
     def compare_each(self, of_numbers: Sequence[Sequence[IntArray]]) -> list[ComparedMerges]:
         """Compare divisions into each of several numbers of clusters."""
@@ -275,7 +275,7 @@ class SampledRows:
         start = 0
         for divisions in of_numbers:
             found = figures[start : start + len(divisions)]
-            scores = found.score + MERGE.agreement * self._agreements(divisions)
+            scores = found.score + MERGE.weight * self._agreements(divisions)
             # with fewer clusters, less is cut
             n_clusters = np.array([labels.max() for labels in divisions])
             scores = np.where(n_clusters == n_clusters.max(), scores, -np.inf)

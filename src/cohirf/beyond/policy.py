@@ -29,17 +29,13 @@ class GraphPolicy:
 class MergePolicy:
     """Which merge fits a number of clusters. Table: ``rules.csv``, of ``rules.py``."""
 
-    # weights of figures, compared with that of the cut
-    modularity: float = 0.5
-    agreement: float = 0.1
-    connection: float = 0.3
-    valley: float = 0.1  # table: suite.csv; rules.csv is of before it
+    # of modularity, connection, valley and agreement; that of the cut is 1
+    weight: float = 0.2
     lead: float = 0.01  # of another merge over compact clusters, which are the simplest
     # shares, of the mass that clusters of equal size have, that a connected part needs: from quite
     # uneven to rather even clusters
     smallest_parts: tuple[float, ...] = (0.25, 0.4, 0.6)
     rows_per_cluster: int = 5  # with fewer, their neighbours tell nothing
-    cells: float = 0.9  # cells are better than centres if they cut less than this share of theirs
 
 
 @dataclass(frozen=True)

@@ -438,9 +438,7 @@ class Chooser:
         return choose_number(self.sample.compared, self.rng, self.min_share)
 
     def refine(self, division: Division, n_clusters: int, min_share: float = 0.0) -> Division:
-        """Return the division, or the one by centres that follow from it if that cuts fewer
-        neighbours.
-        """
+        """Return the division by centres that follow from a division, if these can be moved."""
         if not 1 < n_clusters < len(division.rows):
             return division
         sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
@@ -450,14 +448,7 @@ class Chooser:
         refined = divide_by_centres(division, sample, n_clusters, self.device)
         if refined is None:
             return division
-        refined = refined.with_far_rows_last(min_share)
-        some = self.sample.compared
-        labels = [
-            each.label(some.points, n_clusters)[some.graph.first_row]
-            for each in (division, refined)
-        ]
-        cuts = some.graph.cut_shares(np.stack(labels))
-        return division if cuts[0] < MERGE.cells * cuts[1] else refined
+        return refined.with_far_rows_last(min_share)
 
     @property
     def sample(self) -> SampleOfFit:
