@@ -65,14 +65,12 @@ def test_halves_are_compared_by_the_merge_that_fits_each():
     assert 0 < choice.n_same < choice.n_halves
 
 
-def test_more_halves_are_drawn_if_the_first_ones_differ():
+def test_clusters_are_strong_if_all_halves_have_them():
     X, _ = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     choice = choose(X)
-    assert (choice.n_same, choice.n_halves) == (2 * NUMBER.fewest_splits, 2 * NUMBER.fewest_splits)
+    assert choice.n_same == choice.n_halves == 2 * NUMBER.splits
     assert choice.is_strong
-    unsure = choose(make_moons(60, noise=0.12, random_state=0)[0])
-    assert unsure.n_halves == 2 * NUMBER.splits
-    assert not unsure.is_strong
+    assert not choose(make_moons(60, noise=0.12, random_state=0)[0]).is_strong
 
 
 def test_without_clear_groups_the_rows_are_divided_in_two():

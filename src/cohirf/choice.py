@@ -407,21 +407,9 @@ class ComparedHalves:
     with_other: FloatArray  # with the clusters of the other half, carried over by the nearest row
     with_all: FloatArray  # with the clusters of all rows
 
-    @property
-    def are_unanimous(self) -> bool:
-        """Whether all halves have the same clusters as all rows, or all have others."""
-        is_same = self.with_all >= NUMBER.same
-        return bool((is_same == is_same[0]).all())
-
     def strength(self, cut: float) -> float:
         """Return how much halves agree with each other, less half the cut."""
         return max(0.0, float(self.with_other.mean()) - NUMBER.graph * cut)
-
-    def joined(self, more: ComparedHalves) -> ComparedHalves:
-        """Return what these and other halves have found."""
-        return ComparedHalves(
-            np.append(self.with_other, more.with_other), np.append(self.with_all, more.with_all)
-        )
 
 
 class Halves:
@@ -440,26 +428,16 @@ class Halves:
     def __init__(self, sample: SampledRows, min_share: float, rng: np.random.Generator) -> None:
         self._sample = sample
         self._min_share = min_share
-        self._rng = rng
-        self._pairs: list[HalvedRows] = []
+        self._pairs = [split_in_halves(sample, rng) for _ in range(NUMBER.splits)]
 
     def compare(self, number: int) -> ComparedHalves:
-        """Compare what halves find with a number of clusters.
-
-        If some of the first ones have other clusters than all rows, more are drawn.
-        """
+        """Compare what halves find with a number of clusters."""
         of_all = self._sample.divide_best(number, self._min_share)
-        found = self._compare(0, number, of_all)
-        for draw in range(1, NUMBER.splits):
-            if draw >= NUMBER.fewest_splits and found.are_unanimous:
-                break
-            found = found.joined(self._compare(draw, number, of_all))
-        return found
-
-    def _compare(self, draw: int, number: int, of_all: IntArray) -> ComparedHalves:
-        while len(self._pairs) <= draw:
-            self._pairs.append(split_in_halves(self._sample, self._rng))
-        return self._pairs[draw].compare(number, self._min_share, of_all)
+        found = [pair.compare(number, self._min_share, of_all) for pair in self._pairs]
+        return ComparedHalves(
+            np.concatenate([each.with_other for each in found]),
+            np.concatenate([each.with_all for each in found]),
+        )
 
 
 def split_in_halves(sample: SampledRows, rng: np.random.Generator) -> HalvedRows:

@@ -51,8 +51,7 @@ class NumberPolicy:
     # Halves have the same clusters if they differ in less than this part of one cluster: the
     # strength is 1 less this part, divided by the number of clusters, or more.
     same_part: float = 0.2
-    splits: int = 5  # into halves; fewer if the first ones all say the same
-    fewest_splits: int = 2
+    splits: int = 3  # into halves
     rows_per_number: int = 8  # no more numbers than one for so many rows, and no choice among fewer
     rows_per_crumb: int = 30  # of fewer than three times so many, two rows or one are a cluster
     aside: float = 0.1  # share of the mass that may be in parts too small to be clusters
