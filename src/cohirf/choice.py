@@ -37,7 +37,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
 from cohirf.beyond.merge_tree import MAX_LINKED
-from cohirf.beyond.policy import NUMBER
+from cohirf.beyond.policy import MERGE, NUMBER
 from cohirf.problems import CRUMB
 from cohirf.rows import ranges
 from cohirf.rows.grouping import FloatArray, IntArray
@@ -329,8 +329,8 @@ def choose_number(sample: SampledRows, rng: np.random.Generator, min_share: floa
         Smallest share of a cluster.
     """
     n_rows = sample.points.shape[0]
-    most = min(max(2, n_rows // NUMBER.rows_per_number), _count_distinct(sample.points))
-    if n_rows < NUMBER.rows_per_number or most < 2:
+    most = min(max(2, n_rows // MERGE.rows_per_cluster), _count_distinct(sample.points))
+    if n_rows < MERGE.rows_per_cluster or most < 2:
         return Choice(1)
     min_share = max(min_share, count_crumbs(n_rows) / n_rows)
     tried = _try_numbers(sample, most, min_share)
@@ -377,7 +377,8 @@ def _try_numbers(sample: SampledRows, most: int, min_share: float) -> NumberedDi
         tried = tried.joined(NumberedDivisions.of(sample, numbers, min_share))
         last = min(2 * last, most)
     best = tried.best_number
-    beside = np.arange(max(2, int(best / (1 + NUMBER.step))), int(best * (1 + NUMBER.step)) + 2)
+    ratio = 1 + 1 / NUMBER.first_numbers
+    beside = np.arange(max(2, int(best / ratio)), int(best * ratio) + 2)
     others = np.setdiff1d(beside[beside <= most], tried.numbers)
     return tried.joined(NumberedDivisions.of(sample, others, min_share))
 
@@ -392,7 +393,7 @@ def _in_steps(last: int, most: int) -> IntArray:
     """
     numbers = []
     while last < most:
-        last = min(max(last + 1, round(last * (1 + NUMBER.step))), most)
+        last = min(max(last + 1, round(last * (1 + 1 / NUMBER.first_numbers))), most)
         numbers.append(last)
     return np.array(numbers, dtype=np.int64)
 
@@ -491,5 +492,7 @@ def _count_distinct(points: Any) -> int:
 def count_crumbs(n_rows: int) -> int:
     """Return the smallest number of rows that can be a cluster, if the number of clusters is
     chosen: from 1 to 4.
+
+    Three that are smaller have at most the share of the rows that may be aside.
     """
-    return 1 + min(CRUMB, n_rows // NUMBER.rows_per_crumb)
+    return 1 + min(CRUMB, int(NUMBER.aside * n_rows / CRUMB))

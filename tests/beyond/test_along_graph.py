@@ -8,9 +8,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.beyond import along_graph
-from cohirf.beyond.along_graph import DENSE_POINTS, link_along_graph
+from cohirf.beyond.along_graph import link_along_graph
 from cohirf.beyond.choose_merge import cut_linkage
 from cohirf.beyond.neighbour_graph import NeighbourGraph
+from cohirf.beyond.policy import GRAPH
 
 
 def distance(weights, one, two):
@@ -19,7 +20,7 @@ def distance(weights, one, two):
     return min(volumes) * np.sqrt(sum(volumes)) / weights[np.ix_(one, two)].sum()
 
 
-@pytest.mark.parametrize("n_rows", [50, DENSE_POINTS + 100])
+@pytest.mark.parametrize("n_rows", [50, GRAPH.compared_rows + 100])
 def test_the_height_of_a_merge_is_the_distance_or_that_of_an_earlier_merge(n_rows):
     graph = NeighbourGraph(np.random.default_rng(0).normal(size=(n_rows, 2)))
     linkage = link_along_graph(graph.affinity)

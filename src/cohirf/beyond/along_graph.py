@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.beyond.merge_tree import as_linkage
+from cohirf.beyond.policy import GRAPH
 from cohirf.rows.grouping import FloatArray, IntArray
 
-DENSE_POINTS = 300  # up to so many, a square array is faster than a sparse one
 FEW_PAIRS = (
     32  # if fewer than one of so many clusters are the first of a nearest pair, others merge, too
 )
@@ -61,7 +61,7 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
     merges: list[IntArray] = []
     merged_at: list[FloatArray] = []
     while len(names) > 1:
-        if sparse.issparse(edges) and len(names) <= DENSE_POINTS:
+        if sparse.issparse(edges) and len(names) <= GRAPH.compared_rows:
             edges = edges.toarray()
         one, two, distance = _nearest_pairs(edges, volumes)
         height = np.maximum(distance, np.maximum(heights[one], heights[two]))

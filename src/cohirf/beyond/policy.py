@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cohirf.problems import CRUMB
+
 
 @dataclass(frozen=True)
 class GraphPolicy:
     """The neighbour graph of some rows. Table: ``rules.csv``, of ``rules.py``."""
 
     neighbours: int = 10  # nearest other points of each point
-    core_neighbour: int = 3  # its distance is the radius of a point, for mutual reachability
+    # its distance is the radius of a point, for mutual reachability; a few rows that are no cluster
+    # do not have it among them
+    core_neighbour: int = CRUMB
     # cost
     few_features: int = 4  # up to so many, neighbours are found by a tree
     rows_of_few_features: int = 20_000  # rows of a graph
-    # rows whose distances to all others are taken: for silhouettes, and for the shortest connection
-    # of a part of the graph
+    # rows whose distances to all others are taken: for silhouettes, for the shortest connection of
+    # a part of the graph, and for the last merges along it; enough for a sample
     compared_rows: int = 500
     near_parts: int = 50  # parts among which that of each part is sought
 
@@ -35,7 +39,7 @@ class MergePolicy:
     # shares, of the mass that clusters of equal size have, that a connected part needs: from quite
     # uneven to rather even clusters
     smallest_parts: tuple[float, ...] = (0.25, 0.4, 0.6)
-    rows_per_cluster: int = 5  # with fewer, their neighbours tell nothing
+    rows_per_cluster: int = 8  # with fewer, their neighbours tell nothing
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,11 @@ class NumberPolicy:
     # strength is 1 less this part, divided by the number of clusters, or more.
     same_part: float = 0.2
     splits: int = 3  # into halves
-    rows_per_number: int = 8  # no more numbers than one for so many rows, and no choice among fewer
-    rows_per_crumb: int = 30  # of fewer than three times so many, two rows or one are a cluster
     aside: float = 0.1  # share of the mass that may be in parts too small to be clusters
     # cost
-    first_numbers: int = 20  # tried first; twice as many while the best is in the upper half
-    step: float = 0.05  # share by which larger numbers are apart, until those beside the best
+    # Tried first; twice as many while the best is in the upper half. Larger numbers are as far
+    # apart as the last two of these, in proportion, until those beside the best.
+    first_numbers: int = 20
 
 
 GRAPH = GraphPolicy()

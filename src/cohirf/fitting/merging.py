@@ -50,7 +50,7 @@ from cohirf.beyond.merge_tree import (
     raise_merges,
 )
 from cohirf.beyond.neighbour_graph import count_graph_rows
-from cohirf.beyond.policy import MERGE
+from cohirf.beyond.policy import GRAPH, MERGE
 from cohirf.choice import Choice, choose_number, count_crumbs
 from cohirf.data import Data
 from cohirf.data.first_level import Counts, DataWeights, FirstLevel
@@ -63,7 +63,6 @@ from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
 
 FAR = 3.0  # times the largest distance between a group and the next one
-PASSES = 5  # of K-Means, which begins with clusters of cells, so that few are enough
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ def divide_by_centres(
         .means
     )
     begin = as_array(begin)
-    moved = container_of(there).move_centres(there, put_on_device(mass, device), begin, PASSES)
+    moved = container_of(there).move_centres(there, put_on_device(mass, device), begin, ITERATIONS)
     moved = container_of(values).like(values, moved)
     if moved.shape[0] < n_clusters:
         return None
@@ -291,7 +290,6 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
 # rows by which the centres of clusters are moved
 FEWEST_MOVED = 10_000
 MOVED_PER_CLUSTER = 200
-FEWEST_HELD_ASIDE = 500  # rows that are enough as a sample of rows that are read once
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +320,7 @@ class SampleOfFit:
             values = fill_missing(to_host(first_level.readable.take(rows)), column_means)
             return cls(rows, values, first_level.find_leaves(rows), mass)
         single: IntArray = np.flatnonzero(np.isnan(leaves.stability) & (leaves.sizes == 1))
-        if len(single) >= FEWEST_HELD_ASIDE:
+        if len(single) >= GRAPH.compared_rows:
             among = single
         else:
             among = np.arange(len(leaves.rows))
