@@ -303,3 +303,37 @@ def test_a_cluster_that_was_born_since_the_fit_goes_on_in_a_merge():
         assert model.n_clusters_ == 4
         assert model.n_clusters == 3
     np.testing.assert_array_equal(merge([north, south]).labels_[: len(before)], before)
+
+
+def start_site(rows):
+    """Return a model of a few rows, which it keeps as they are."""
+    model = CoHiRF(n_clusters=3, batch_size=40, random_state=0)
+    return model.partial_fit(BLOBS[rows])
+
+
+def merge_two_small_sites():
+    return merge([start_site(slice(0, 50)), start_site(slice(50, 100))])
+
+
+@pytest.mark.parametrize(
+    ("change", "n_rows"),
+    [
+        (lambda model: model.partial_fit(BLOBS[100:160]), 160),
+        (lambda model: model.forget(np.arange(60)), 40),
+        (lambda model: model.forget(np.arange(30)).partial_fit(BLOBS[:40]), 110),
+        (lambda model: merge([model, start_site(slice(100, 150))]).partial_fit(BLOBS[:60]), 210),
+        (
+            lambda model: merge([start_site(slice(0, 200)), model]).partial_fit(BLOBS[:60]),
+            360,
+        ),
+    ],
+)
+def test_rows_of_small_sites_are_counted_once(change, n_rows, tmp_path):
+    # the sites keep their rows, and together they have too many: an update contracts them
+    model = change(merge_two_small_sites())
+    first = model.diagnostics_[0]
+    assert len(model.labels_) == first.rows_in == n_rows
+    assert 0 <= first.rows_held_aside < n_rows
+    assert model._state.summary.value.batches.sizes.sum() <= n_rows
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").diagnostics_[0].rows_held_aside == first.rows_held_aside

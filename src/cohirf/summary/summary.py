@@ -346,7 +346,11 @@ class Summary:
         )
 
     def without_pending(self) -> Summary:
-        """Return the summary without its pending rows."""
+        """Return the summary without its pending rows.
+
+        If models that kept all their rows were merged, all rows are pending, and the batches, one
+        for each model, leave with them.
+        """
         n_left = self.n_rows - self.n_pending
         parts = list(self.row_map.parts)
         while sum(part.n_rows for part in parts) > n_left:
@@ -357,4 +361,5 @@ class Summary:
             groups=self.groups.take(left),
             row_map=RowMap(tuple(parts)),
             labels=self.labels[left],
+            batches=self.batches if n_left else ContractedBatches.none(),
         )

@@ -114,8 +114,11 @@ def remove_rows(
     labels = np.empty(len(groups), dtype=np.int64)
     labels[now[is_left]] = before.labels[is_left]
     is_contracted = before.groups.heights > 0
-    batches = before.batches.without(int(n_gone[is_contracted].sum()))
-    if is_contracted.any() and not groups.heights.any():  # as if no row had been contracted
+    if not is_contracted.any():  # merged models that kept all rows: each was one batch
+        batches = before.batches.without(len(gone))
+    elif groups.heights.any():
+        batches = before.batches.without(int(n_gone[is_contracted].sum()))
+    else:  # as if no row had been contracted
         batches = ContractedBatches.none()
     after = replace(
         before,

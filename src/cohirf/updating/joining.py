@@ -220,8 +220,8 @@ def _join_groups(joined: Summary, summaries: Sequence[Summary]) -> Summary:
 
 
 def _join_batches(members: Sequence[Member]) -> ContractedBatches:
-    batches = [member.summary.batches for member in members if not member.summary.keeps_all]
-    if not batches:
+    batches = [member.summary.batches for member in members if member.summary.groups.heights.any()]
+    if not batches:  # all rows are pending
         batches = [_one_batch(member) for member in members]
     return ContractedBatches(
         np.concatenate([each.sizes for each in batches]),
