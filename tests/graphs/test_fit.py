@@ -14,6 +14,7 @@ from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans, Sp
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 import cohirf
@@ -47,6 +48,26 @@ def test_similarities_merge_as_distances_do() -> None:
     similar.data = np.exp(-similar.data)
     model = fit(similar, metric="affinity", n_clusters=N_CLUSTERS)
     assert adjusted_rand_score(Y, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 3.0])
+def test_kernels_with_values_that_float32_does_not_have_are_graphs(gamma: float) -> None:
+    kernel = rbf_kernel(X, gamma=gamma)
+    assert kernel.astype(np.float32).min() == 0
+    model = fit(kernel, metric="affinity", n_clusters=N_CLUSTERS)
+    assert adjusted_rand_score(Y, model.labels_) > 0.95
+    assert np.array_equal(model.labels_[model.exemplar_indices_], model.cluster_numbers_)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_the_scale_of_similarities_changes_nothing(scale: float) -> None:
+    similar = GRAPH.copy()
+    similar.data = np.exp(-similar.data)
+    model = fit(similar, metric="affinity", n_clusters=N_CLUSTERS)
+    scaled = fit(similar * scale, metric="affinity", n_clusters=N_CLUSTERS)
+    assert np.array_equal(scaled.labels_, model.labels_)
+    assert np.array_equal(scaled.predict(similar * scale), model.predict(similar))
+    assert scaled.membership(similar * scale) == pytest.approx(model.membership(similar))
 
 
 def test_random_shares_of_the_edges_are_views() -> None:

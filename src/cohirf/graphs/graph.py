@@ -17,6 +17,8 @@ from cohirf.rows.arrays import narrow_indices
 from cohirf.rows.grouping import FloatArray, IntArray
 
 SIMILARITIES = "affinity"  # the ``metric`` with which larger values are nearer
+LEAST_WEIGHT = 1e-30  # of similarities in float32; weaker edges are raised to it, as none may be 0
+LARGEST_WEIGHT = 1e30  # beyond it, and below the least, similarities are divided by their largest
 NEAREST = 10  # of a square array, so many nearest nodes of each node are its neighbours
 BLOCK_EDGES = 2**21  # edges that are sorted at a time
 
@@ -72,8 +74,7 @@ class Graph:
         of the rank of a neighbour; the mean of both directions.
         """
         if self.is_similar:
-            directed = without_diagonal(self.matrix).astype(np.float32)
-            return symmetrise(directed, largest=True)
+            return symmetrise(in_float32(without_diagonal(self.matrix)), largest=True)
         directed = rank_weights(without_diagonal(self.matrix))
         return sparse.csr_array((directed + directed.T.tocsr()) * np.float32(0.5))
 
@@ -223,10 +224,40 @@ def rank_weights(distances: Any) -> Any:
 
 
 def to_distances(similarities: Any) -> Any:
-    """Return the inverse of each similarity."""
+    """Return the inverse of each similarity.
+
+    Kernels have values whose inverse, or a sum of such, is infinite: these count as larger ones.
+    """
+    data = similarities.data
+    least = np.sqrt(np.finfo(data.dtype).tiny)
     return sparse.csr_array(
-        (1 / similarities.data, similarities.indices, similarities.indptr),
+        (1 / np.maximum(data, least), similarities.indices, similarities.indptr),
         shape=similarities.shape,
+    )
+
+
+def in_float32(similarities: Any) -> Any:
+    """Return similarities as positive numbers of float32.
+
+    Kernels have values that float32 rounds to 0, and such an edge would be lost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from cohirf.graphs.graph import in_float32
+    >>> in_float32(sparse.csr_array(np.array([[0.0, 1e-60], [0.5, 0.0]]))).data
+    array([1.e-30, 5.e-01], dtype=float32)
+    >>> in_float32(sparse.csr_array(np.array([[0.0, 1e100], [2e100, 0.0]]))).data
+    array([0.5, 1. ], dtype=float32)
+    """
+    data = similarities.data
+    largest = data.max(initial=0.0)
+    if not LEAST_WEIGHT <= largest <= LARGEST_WEIGHT:
+        data = data / largest
+    weights = np.maximum(data, LEAST_WEIGHT).astype(np.float32)
+    return sparse.csr_array(
+        (weights, similarities.indices, similarities.indptr), shape=similarities.shape
     )
 
 

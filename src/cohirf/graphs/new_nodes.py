@@ -48,6 +48,9 @@ def rate_nodes(state: FittedState, X: Any, metric: str) -> Any:
     """
     edges = open_new_edges(X, metric, state.n_rows)
     votes = _count_votes(state, edges, _labels_of_nodes(state), metric)
+    if votes.nnz:  # divided by the most votes of each row, so that no sum is infinite, and no share
+        most = np.asarray(votes.max(axis=1).todense()).ravel()
+        votes.data /= most[row_of_entries(votes)]
     totals = np.asarray(votes.sum(axis=1)).ravel()
     without = np.flatnonzero(totals == 0)
     degrees = sparse.csr_array(sparse.diags_array(1 / np.where(totals > 0, totals, 1)) @ votes)
