@@ -59,8 +59,9 @@ class LandmarkPolicy:
     ball_rows: int = 1000  # with fewer, to prepare balls takes longer than the search
     searched_rows: int = 2**14  # at a time
     block_values: int = 2**21  # of a temporary matrix
-    # of a matrix that is read several times: it stays in the cache of a processor
-    cached_values: int = 2**17
+    # of a matrix that is read several times, so that it stays in a cache; with fewer, threads
+    # would wait for each other between short steps
+    cached_values: int = 2**20
     # points of a cell on average; with half of it, errors were twice as large, and time was the
     # same
     cell_points: int = 128

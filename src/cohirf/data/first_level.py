@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import reduce
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -129,8 +129,7 @@ class ReadRows:
         n_rows = self.values.n_rows
         found = self.storage.vector(n_rows, dtype)
         if self._are_here:
-            map_block_here = partial(map_block, found, self.values, self.column_means, function)
-            map_blocks(map_block_here, n_rows)
+            self._map_here(found, function)
             return found
         values = self.engine.share(self.values)
         tasks = [
@@ -140,6 +139,16 @@ class ReadRows:
         for _ in self.engine.run(map_block, tasks, len(tasks)):
             self.storage.release()
         return found
+
+    def _map_here(self, found: NDArray[Any], function: Callable[[Any], Any]) -> None:
+        """Write what ``function`` returns for rows in memory, which are not copied."""
+        assert isinstance(self.values, ArrayRows)
+        X = self.values.X
+
+        def map_some(block: slice) -> None:
+            found[block] = function(fill_missing(take_rows(X, block), self.column_means))
+
+        map_blocks(map_some, X.shape[0])
 
     @property
     def _are_here(self) -> bool:
