@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.metrics import adjusted_rand_score
 
-from cohirf.fitting.quick_k_means import draw_far_rows
+from cohirf import CoHiRF
+from cohirf.fitting.quick_k_means import QuickKMeans, draw_far_rows
+from cohirf.rows.containers import container_of
 from places import PLACES
 
 
@@ -41,3 +45,33 @@ class TestDrawFarRows:
     def test_fewer_distinct_rows_than_wanted_are_drawn_again(self):
         drawn = draw_far_rows(np.zeros((5, 2)), None, 3, np.random.RandomState(0))
         assert drawn.shape == (3,)
+
+    def test_sparse_rows_are_drawn_as_those_of_an_array(self):
+        group = np.repeat(np.arange(20), 50)
+        X = np.eye(20)[group] * 1e-25
+        drawn = draw_far_rows(sparse.csr_matrix(X), None, 20, np.random.RandomState(0))
+        assert sorted(group[drawn]) == list(range(20))
+
+
+class TestSparseRows:
+    def test_far_groups_of_sparse_rows_are_found_and_a_row_of_each_is_enough(self):
+        group = np.repeat(np.arange(6), 40)
+        noise = np.random.default_rng(0).random((240, 30)) * 0.1
+        X = np.repeat(np.eye(6), 5, axis=1)[group] + noise
+        for scale in (1.0, 1e30, 1e-30):  # squares of float32 would overflow, or vanish
+            labels = QuickKMeans(6, random_state=0).fit(sparse.csr_matrix(X * scale)).labels_
+            assert adjusted_rand_score(group, labels) == 1.0
+
+    def test_rows_without_weight_do_not_move_centres(self):
+        X = sparse.csr_matrix(np.array([[0.0], [1.0], [10.0], [13.0], [16.0]]))
+        weights = np.array([1.0, 1.0, 1.0, 0.0, 1.0])
+        moved = container_of(X).move_centres(X, weights, np.array([[0.0], [10.0], [99.0]]), 5)
+        np.testing.assert_allclose(moved.ravel(), [0.5, 13.0, 99.0])  # nothing is near the last
+
+    def test_labels_do_not_depend_on_the_number_of_threads(self):
+        rng = np.random.default_rng(0)
+        X = sparse.random(4_000, 300, density=0.05, format="csr", random_state=rng)
+        alone = CoHiRF(n_clusters=30, random_state=0).fit(X)
+        for n_jobs in (2, 5):
+            model = CoHiRF(n_clusters=30, random_state=0, n_jobs=n_jobs).fit(X)
+            np.testing.assert_array_equal(model.labels_, alone.labels_)

@@ -7,7 +7,7 @@ from ``local_engine``, or from ``later_engine`` and ``contract_first_level`` of 
 """
 
 from cohirf.engines.dask import DaskEngine
-from cohirf.engines.local import LocalEngine, local_engine, thread_engine
+from cohirf.engines.local import LocalEngine, ThreadEngine, local_engine
 from cohirf.engines.streaming import StreamingEngine
 
-__all__ = ["DaskEngine", "LocalEngine", "StreamingEngine", "local_engine", "thread_engine"]
+__all__ = ["DaskEngine", "LocalEngine", "StreamingEngine", "ThreadEngine", "local_engine"]

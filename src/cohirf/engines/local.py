@@ -136,17 +136,16 @@ class LocalEngine(Engine):
 class ThreadEngine(Engine):
     """Runs tasks that divide their own rows in the threads of a fit, which do both."""
 
-    is_serial: ClassVar[bool] = False
     writes_here: ClassVar[bool] = True
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether there is only one thread, as in another process."""
+        return count_threads() == 1
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""
         return map_in_groups(lambda task: function(*task), tasks)
-
-
-def thread_engine() -> Engine:
-    """Return an engine of the threads of a fit; a single one needs none."""
-    return SerialEngine() if count_threads() == 1 else ThreadEngine()
 
 
 def local_engine(n_jobs: int | None) -> Engine:

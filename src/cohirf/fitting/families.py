@@ -118,6 +118,7 @@ class Family:
         if self.n_clusters is None:
             return method.telling(AUTO_CLUSTERS, asked=wanted)
         if several_batches:
+            method = _quickened(method)
             return method.telling((FINER_IN_ONE_VIEW if one_view else FINER) * wanted, asked=wanted)
         # K-Means has the criterion of the tree: together they find better clusters than either. In
         # one batch, other methods are told what they are to find.
@@ -423,6 +424,20 @@ def _find_told(methods: Sequence[BaseMethod | None]) -> int | None:
             f"Views are told different numbers of clusters, {told}: set n_clusters of CoHiRF."
         )
     return told.pop() if told else None
+
+
+def _quickened(method: BaseMethod) -> BaseMethod:
+    """Return the default base method in place of K-Means with the same aim and default parameters.
+
+    In a batch of 20,000 rows it takes a tenth of the time, and a batch is only a part of the rows.
+    """
+    if type(method.prototype) is not KMeans:
+        return method
+    given = method.prototype.get_params()
+    chosen = {"n_clusters": given["n_clusters"], "random_state": given["random_state"]}
+    if given not in (KMeans(**chosen).get_params(), KMeans(**chosen, n_init=1).get_params()):
+        return method
+    return BaseMethod.of(QuickKMeans(**chosen))
 
 
 def _count_inner(wanted: int) -> int:

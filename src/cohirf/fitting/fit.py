@@ -32,7 +32,7 @@ from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights, FirstLevel, Setup
-from cohirf.engines import local_engine, thread_engine
+from cohirf.engines import ThreadEngine, local_engine
 from cohirf.engines.local import threads_of_fit
 from cohirf.error_contexts import showing_warnings_once, warn_caller
 from cohirf.fitting.begin import LOOKED_AT_ROWS, open_or_measure, valid_weights, warn_of_long_fit
@@ -337,7 +337,7 @@ class Fit:
         if self.contraction.device is not None:
             of_views: Engine = SerialEngine()
         elif isinstance(self.contraction.views.method.prototype, QuickKMeans):
-            of_views = thread_engine()
+            of_views = ThreadEngine()
         else:
             of_views = local_engine(self.settings.n_jobs)
         return Resources(engine, of_views, storage)

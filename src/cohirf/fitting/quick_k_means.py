@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -52,7 +52,7 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
             else (_take_rows(X, rows), _take_rows(sample_weight, rows))
         )
         seeds = self._seed(some, weights, rng)
-        if not is_here(X):
+        if not is_here(X) or sparse.issparse(X):
             centres = container_of(some).move_centres(some, weights, seeds, ITERATIONS)
             self.labels_ = find_nearest(X, centres, exact=False)
             return self
@@ -73,12 +73,7 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
             if rows is None
             else (_take_rows(X, rows), _take_rows(sample_weight, rows))
         )
-        if not sparse.issparse(some):
-            return to_host(_take_rows(some, draw_far_rows(some, weights, self.n_clusters, rng)))
-        seeds, _ = kmeans_plusplus(
-            some, self.n_clusters, sample_weight=weights, random_state=rng, n_local_trials=1
-        )
-        return seeds
+        return to_host(_take_rows(some, draw_far_rows(some, weights, self.n_clusters, rng)))
 
 
 def _assign(method: KMeans, X: Any) -> Any:
@@ -96,13 +91,8 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     time. On a device, which waits longer for a step than it computes, a step draws several rows: a
     sixteenth of those drawn before.
     """
-    xp = namespace(X)
-    points = xp.astype(X, xp.float64 if X.dtype == xp.float64 else xp.float32)
-    # distances of points far from the origin would lose digits,
-    points = points - xp.mean(points, axis=0)
-    # and squares of tiny values would vanish
-    points = points / (float(xp.max(xp.abs(points))) or 1.0)
-    squares = xp.sum(points**2, axis=1)
+    points, squares = _scale(X)
+    xp = namespace(squares)
     if sample_weight is None:
         weights = xp.ones_like(squares)
     else:
@@ -114,7 +104,7 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     while n_found < n_drawn:
         n_new = 1 if is_here(X) else 1 + n_found // DRAWN_PER_NEW
         rows = _draw_by_chance(closest * weights, uniforms[n_found : n_found + n_new])
-        products = points @ xp.take(points, rows, axis=0).T
+        products = points @ _as_columns(points, rows)
         distances = squares + xp.min(xp.take(squares, rows)[None, :] - 2 * products, axis=1)
         closest = xp.maximum(
             distances if n_found == 0 else xp.minimum(closest, distances), xp.zeros_like(closest)
@@ -122,6 +112,27 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
         drawn.append(rows)
         n_found += n_new
     return xp.concat(drawn)[:n_drawn]
+
+
+def _scale(X: Any) -> tuple[Any, Any]:
+    """Return rows whose squares do not vanish, and these squares."""
+    if sparse.issparse(X):
+        points = X.astype(np.float64)
+        points = points / (float(abs(points).max()) or 1.0)
+        return points, container_of(points).square_lengths(points)
+    xp = namespace(X)
+    points = xp.astype(X, xp.float64 if X.dtype == xp.float64 else xp.float32)
+    # distances of points far from the origin would lose digits
+    points = points - xp.mean(points, axis=0)
+    points = points / (float(xp.max(xp.abs(points))) or 1.0)
+    return points, xp.sum(points**2, axis=1)
+
+
+def _as_columns(points: Any, rows: Any) -> Any:
+    """Return some rows as columns with all their cells."""
+    if sparse.issparse(points):
+        return points[rows].toarray().T
+    return namespace(points).take(points, rows, axis=0).T
 
 
 def _draw_by_chance(chances: Any, uniforms: Any) -> Any:

@@ -446,7 +446,8 @@ def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
         difference = rows.take(clustered) - means[own]
         return clustered, own, container_of(difference).row_dots(difference, difference)
 
-    blocks = row_blocks(rows.n_rows, max(1, EXEMPLAR_CELLS // max(1, means.shape[1])))
+    row_cells = container_of(means).stored(means).size // max(1, n_labels)
+    blocks = row_blocks(rows.n_rows, max(1, EXEMPLAR_CELLS // max(1, row_cells)))
     if is_in_memory(rows):
         measured = map_in_groups(measure, blocks)
     else:

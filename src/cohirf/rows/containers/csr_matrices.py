@@ -13,11 +13,13 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from cohirf.rows.arrays import as_array
 from cohirf.rows.blocks import FloatArray, IntArray
 from cohirf.rows.containers.numpy_arrays import NumpyArrays
 from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
 from cohirf.rows.members import Members, Vectors
-from cohirf.rows.policy import DIGIT
+from cohirf.rows.policy import BLOCK, DIGIT
+from cohirf.rows.threads import map_blocks
 
 
 class CsrMatrices(NumpyArrays):
@@ -168,7 +170,35 @@ class CsrMatrices(NumpyArrays):
             return super().manhattan_few(_without_empty_columns(points))
         return np.asarray(manhattan_distances(points))
 
+    def find_nearest(
+        self, X: Any, points: Any, *, exact: bool, groups: Any, group_of_row: Any
+    ) -> Any:
+        """Return the number of the point nearest to each row."""
+        if exact:
+            return super().find_nearest(
+                X, points, exact=exact, groups=groups, group_of_row=group_of_row
+            )
+        return _find_nearest_in_float32(X, as_array(points))
+
     # ---- clusters
+
+    def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
+        """Return the centres after passes of K-Means; those of empty clusters stay.
+
+        Products of sparse rows with all centres at once take a fifth of the time of scikit-learn's
+        K-Means, which compares a row with one centre after the other.
+        """
+        moved: FloatArray = as_array(centres).astype(np.float64)
+        labels: Any = None
+        for _ in range(n_passes):
+            before = labels
+            labels = _find_nearest_in_float32(X, moved)
+            if before is not None and (labels == before).all():
+                break
+            present, number = self.compress(labels, len(moved))
+            means = self.members(X, number, len(present), mass).means(mass)
+            moved[present] = means.toarray()
+        return moved
 
     def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
         """Return rows with their clusters."""
@@ -282,3 +312,20 @@ def _without_empty_columns(points: Any) -> FloatArray:
     rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
     np.add.at(dense, (rows, place), points.data)
     return dense
+
+
+def _find_nearest_in_float32(X: Any, points: FloatArray) -> IntArray:
+    """Return the number of the point nearest to each row, up to the rounding of float32."""
+    # squares neither overflow nor vanish
+    largest = max(float(abs(X).max()), float(np.abs(points).max())) or 1.0
+    columns = np.ascontiguousarray((points / largest).T, dtype=np.float32)
+    half_squares = (columns**2).sum(axis=0) / 2
+
+    def find(block: slice) -> IntArray:
+        closeness = (X[block] / largest).astype(np.float32) @ columns
+        closeness -= half_squares
+        nearest: IntArray = closeness.argmax(axis=1)
+        return nearest
+
+    block_rows = max(1, BLOCK.product_cells // len(points))
+    return np.concatenate(map_blocks(find, X.shape[0], block_rows))
