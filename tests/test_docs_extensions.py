@@ -11,6 +11,7 @@ import typer
 
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.app.cli.app import app
+from cohirf.app.cli.errors import ExitCode
 
 ROOT = Path(__file__).parents[1]
 
@@ -64,6 +65,16 @@ def test_the_reference_of_commands_is_parsed_without_a_message():
         "Title\n=====\n\n.. commands::\n", settings_overrides={"report_level": 1, "halt_level": 1}
     )
     assert "cohirf party run" in tree.astext()
+
+
+def test_the_reference_of_commands_has_every_exit_code():
+    page = (ROOT / "docs" / "reference" / "commands.rst").read_text(encoding="utf-8")
+    shown = [
+        int(code)
+        for codes in re.findall(r"^   \* - ([\d, ]+)$", page, re.MULTILINE)
+        for code in codes.split(", ")
+    ]
+    assert shown == [0, *ExitCode]
 
 
 def test_methods_in_groups_of_a_class_page_exist():
