@@ -1,21 +1,28 @@
 """CoHiRF inside BERTopic, and around EVoC and UMAP: with the real packages, where they are
-installed.
+installed. And what the page for people who come from BERTopic says.
 """
 
+import ast
+import re
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.cluster import HDBSCAN
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
+import cohirf
 from cohirf import CoHiRF
+from cohirf.app.explain import name_topics, write_report
 
-# Its packages are compiled when they are first used, and warn of what they miss
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+# Their packages are compiled when they are first used, and warn of what they miss
+pytestmark = pytest.mark.filterwarnings("ignore")
 
+PAGE = Path(__file__).parents[1] / "docs" / "start" / "coming_from.rst"
 SUBJECTS = ["apple", "pear", "plum", "train", "bus", "tram"]
 
 
@@ -31,6 +38,68 @@ def bertopic():
     return pytest.importorskip("bertopic")
 
 
+def is_statement_with_a_call(code):
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return False
+    return any(isinstance(node, ast.Call) for node in ast.walk(tree))
+
+
+def calls_of_page(column):
+    """Return the code in a column of the table for people who come from BERTopic."""
+    table = PAGE.read_text(encoding="utf-8").partition("   * - BERTopic\n")[2]
+    rows = re.findall(r"^   \* - (.+?)\n     - (.+?)(?=^   \*|^\w)", table, re.M | re.S)
+    literals = [code for row in rows for code in re.findall(r"``(.+?)``", row[column], re.S)]
+    return [code for code in literals if is_statement_with_a_call(code)]
+
+
+def test_the_page_shows_calls_of_cohirf_that_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    embeddings, own, docs = make_texts()
+    names = {
+        "CoHiRF": CoHiRF,
+        "cohirf": cohirf,
+        "name_topics": name_topics,
+        "write_report": write_report,
+        "embeddings": embeddings,
+        "docs": docs,
+        "new_embeddings": embeddings[::7],
+        "function": lambda texts, words: words[0],
+        "other": CoHiRF(n_clusters=6, metric="cosine", random_state=1).fit(embeddings),
+    }
+    calls = calls_of_page(1)
+    assert len(calls) == 9
+    for call in calls:
+        exec(call, names)
+    assert (tmp_path / "topics.html").is_file()
+    assert adjusted_rand_score(own, names["model"].labels_[: len(own)]) == 1
+
+
+@pytest.mark.slow
+def test_the_page_shows_calls_of_bertopic_that_work(bertopic, monkeypatch):
+    # UMAP has no seed there: some of its runs leave no outliers
+    monkeypatch.setattr("umap.UMAP", lambda **_: PCA(5, random_state=0))
+    X, _, texts = make_texts()
+    embeddings = np.vstack([X, np.random.default_rng(1).normal(size=(40, 8))])
+    docs = texts + [f"something about a {SUBJECTS[number % 6]}" for number in range(40)]
+    names = {
+        "BERTopic": bertopic.BERTopic,
+        "embeddings": embeddings,
+        "docs": docs,
+        "new_embeddings": embeddings[::7],
+        "new_docs": docs[::7],
+        "other": bertopic.BERTopic().fit(docs, embeddings),
+    }
+    calls = calls_of_page(0)
+    assert len(calls) == 11
+    for call in calls:
+        exec(call, names)
+        if call.startswith("found"):
+            assert set(names["found"]) == set(range(-1, 6))
+
+
+@pytest.mark.slow
 def test_it_is_the_cluster_model_of_bertopic(bertopic):
     from bertopic.backend import BaseEmbedder
     from bertopic.dimensionality import BaseDimensionalityReduction
@@ -53,6 +122,7 @@ def agreement(partitions):
     return np.mean([adjusted_rand_score(*pair) for pair in combinations(partitions, 2)])
 
 
+@pytest.mark.slow
 def test_evoc_leaves_no_fragments_if_the_number_is_given_and_is_steadier_than_alone():
     evoc = pytest.importorskip("evoc").EVoC
     X, y = load_digits(return_X_y=True)
@@ -70,6 +140,7 @@ def test_evoc_leaves_no_fragments_if_the_number_is_given_and_is_steadier_than_al
     assert fragments.n_clusters_ > 1.5 * (alone[0].max() + 1)
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_umap_and_hdbscan_is_a_base_method():
     umap = pytest.importorskip("umap").UMAP
     X, own, _ = make_texts()
