@@ -56,7 +56,7 @@ METHOD_GROUPS = {
             "drift",
             "get_feature_names_out",
         ],
-        "Understand": ["summary", "explain", "diagnose", "score"],
+        "Understand": ["summary", "explain", "diagnose", "name_clusters", "score"],
         "Update": ["partial_fit", "forget", "recluster"],
         "Keep": ["save", "gather"],
     },

@@ -55,7 +55,9 @@ def complete_estimator(incomplete: str) -> list[str]:
 DataFile = Annotated[
     Path,
     argument(
-        "DATA", "The data: a Parquet, CSV, Arrow, .npy or Zarr file, or a folder of Parquet files."
+        "DATA",
+        "The data: a Parquet, CSV, Arrow, .npy or Zarr file, a spreadsheet, or a folder of Parquet "
+        "files.",
     ),
 ]
 ModelFile = Annotated[Path, argument("MODEL", "The file that cohirf fit --model has written.")]
