@@ -709,7 +709,7 @@ def make_headline(
     >>> print(headline.separation)
     They are clearly apart: no rows are between two clusters.
     >>> print(headline.trust)
-    Divided into 2 on their own, all 4 random halves of the rows have the same clusters: use
+    Divided into 2 on their own, all 6 random halves of the rows have the same clusters: use
     them as kinds of rows.
     """
     n_clusters = len(description.sizes)
