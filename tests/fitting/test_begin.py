@@ -71,3 +71,23 @@ def test_dbscan_is_one_batch_while_memory_has_room(monkeypatch):
     assert whole.batch_size_ is None
     assert parts.diagnostics_[0].n_batches > 3
     np.testing.assert_array_equal(parts.labels_, whole.labels_)
+
+
+def test_many_neighbours_that_follow_from_the_size_of_clusters_are_told_before_the_work(
+    monkeypatch,
+):
+    monkeypatch.setattr(begin, "LOOKED_AT_ROWS", 1000)
+    monkeypatch.setattr("cohirf.fitting.fit.LOOKED_AT_ROWS", 1000)
+    monkeypatch.setattr(begin, "LONG_SECONDS", 5000 * 100 * begin.SAMPLE_SECONDS)
+    for silent in (HDBSCAN(99, copy=True), HDBSCAN(100, min_samples=10, copy=True)):
+        CoHiRF(silent, batch_size=2000, random_state=0).fit(POINTS)  # warnings are errors
+    began = []
+    monkeypatch.setattr(
+        "cohirf.fitting.fit.Fit.plan_local", lambda self: began.append(self) or 1 / 0
+    )
+    with (
+        pytest.warns(UserWarning, match=r"min_cluster_size=100.*5,000 rows. Set min_samples=10"),
+        pytest.raises(ZeroDivisionError),
+    ):
+        CoHiRF(HDBSCAN(100, copy=True), batch_size=2000, random_state=0).fit(POINTS)
+    assert len(began) == 1

@@ -9,8 +9,9 @@ from sklearn.cluster import HDBSCAN
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
+from cohirf.spanning import batch_kernels
 from cohirf.spanning.batch_edges import Edges, span_rows
-from cohirf.spanning.policy import LISTS
+from cohirf.spanning.policy import LISTS, ListPolicy
 
 RANDOM = np.random.default_rng(0)
 DATA = {
@@ -33,7 +34,7 @@ def reachability(X, min_samples):
     return core, np.maximum(distances, np.maximum.outer(core, core))
 
 
-@pytest.mark.parametrize("min_samples", [1, 2, 15, 40])
+@pytest.mark.parametrize("min_samples", [1, 2, 15, 40, 100])
 @pytest.mark.parametrize("name", DATA)
 def test_the_tree_connects_all_rows_and_has_the_weights_of_the_minimum_spanning_tree(
     name, min_samples
@@ -126,3 +127,25 @@ def test_with_many_neighbours_the_labels_do_not_depend_on_the_order_of_rows(monk
     model = fit(HDBSCAN(copy=True), X)
     assert model.diagnostics_[0].kind == "spanning"
     assert in_order(model.labels_[order]) == in_order(fit(HDBSCAN(copy=True), X[order]).labels_)
+
+
+@pytest.mark.parametrize("min_samples", [5, 100])
+def test_signals_are_seen_between_steps_which_change_nothing(monkeypatch, min_samples):
+    core, edges = span_rows(DATA["blobs"], min_samples)
+    steps = []
+    search = batch_kernels._search_leaves
+    monkeypatch.setattr(batch_kernels, "LISTS", ListPolicy(rows_in_step=50))
+    monkeypatch.setattr(
+        batch_kernels, "_search_leaves", lambda *given: steps.append(given[2]) or search(*given)
+    )
+    again, same_edges = span_rows(DATA["blobs"], min_samples)
+    assert len(steps) > 5
+    np.testing.assert_array_equal(core, again)
+    np.testing.assert_array_equal(edges.lengths, same_edges.lengths)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batch_kernels, "_search_leaves", stop)
+    with pytest.raises(KeyboardInterrupt):
+        span_rows(DATA["blobs"], min_samples)

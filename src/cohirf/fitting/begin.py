@@ -6,11 +6,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from cohirf import progress
+from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.randomness import Entropy
@@ -33,6 +35,7 @@ from cohirf.planning import (
 )
 from cohirf.rows.containers import container_of
 from cohirf.rows.metric_spaces import find_space
+from cohirf.spanning.settings import is_hdbscan
 from cohirf.store.checkpoint import open_checkpoint
 
 # From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so
@@ -44,6 +47,10 @@ SAMPLED = 1000
 MANY_NEIGHBOURS = 1000
 LISTED_SECONDS = 1e-7
 LONG_SECONDS = 60.0
+# Of HDBSCAN, from so many neighbours of each row on; measured for each row and neighbour, on one
+# core
+MANY_SAMPLES = 100
+SAMPLE_SECONDS = 2e-7
 
 
 def valid_weights(settings: Settings, data: Data, sample_weight: Any) -> DataWeights:
@@ -141,6 +148,9 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     n_rows = data.rows.n_rows
     if n_rows < LOOKED_AT_ROWS or contraction.device is not None:
         return
+    if is_hdbscan(method.prototype):
+        _warn_of_many_samples(method, n_rows)
+        return
     if is_installed("numba") and _has_kernels(method.prototype, data.n_features):
         return
     if method.clusterer is not method.prototype or data.n_features != contraction.views.n_features:
@@ -163,6 +173,19 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
             f"This fit will take long: {method.name} lists all neighbours within "
             f"{name}={radius:g}, about {n_neighbours:,.0f} of each of {n_rows:,} rows. "
             f"{_remedy(method.prototype, name, data.n_features)}",
+            UserWarning,
+        )
+
+
+def _warn_of_many_samples(method: BaseMethod, n_rows: int) -> None:
+    """Warn if HDBSCAN takes very many neighbours of each row from its smallest cluster."""
+    size = method.prototype.min_cluster_size
+    is_implied = method.prototype.min_samples is None and isinstance(size, Integral)
+    if is_implied and size >= MANY_SAMPLES and n_rows * size * SAMPLE_SECONDS >= LONG_SECONDS:
+        warn_caller(
+            f"This fit will take long: without min_samples, {method.name} takes it from "
+            f"min_cluster_size={size}, and finds so many neighbours of each of {n_rows:,} rows. "
+            "Set min_samples=10: it says how dense a cluster is, and not how large.",
             UserWarning,
         )
 

@@ -23,6 +23,11 @@ import numpy as np
 from numba import njit
 
 from cohirf.spanning.box_tree import SEVERAL, flatten, gap2, point_gap2, root
+from cohirf.spanning.policy import LISTS
+
+# Of more neighbours, those of a row are a heap while they are looked for: to insert one into a
+# sorted list takes time in proportion to its length. Here, because it is compiled.
+LONGEST_SORTED = 64
 
 
 def find_neighbours(tree: Any, columns: Any, k: Any) -> Any:
@@ -35,7 +40,13 @@ def find_neighbours(tree: Any, columns: Any, k: Any) -> Any:
     # never empty, even if distances overflow
     neighbours = np.repeat(positions.reshape(-1, 1), k, axis=1)
     distances2 = np.full((len(tree.points), k), np.inf)
-    _search_leaves(tree, columns, neighbours, distances2, _room_for_leaf(tree))
+    room = _room_for_leaf(tree)
+    n_nodes = len(tree.starts)
+    # signals, such as Ctrl-C, are seen between two steps
+    step = max(1, LISTS.rows_in_step * n_nodes // len(tree.points))
+    for start in range(0, n_nodes, step):
+        nodes = (start, min(start + step, n_nodes))
+        _search_leaves(tree, columns, nodes, neighbours, distances2, room)
     return neighbours, distances2
 
 
@@ -48,10 +59,25 @@ def _room_for_leaf(tree: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _search_leaves(tree: Any, columns: Any, neighbours: Any, distances2: Any, room: Any) -> None:
-    for node in range(len(tree.starts)):
+def _search_leaves(
+    tree: Any, columns: Any, nodes: Any, neighbours: Any, distances2: Any, room: Any
+) -> None:
+    """Find the nearest positions of each position in some nodes that are leaves."""
+    for node in range(nodes[0], nodes[1]):
         if tree.children[node] == 0:
             _search_leaf(tree, columns, node, neighbours, distances2, room)
+            if _is_heap(distances2):
+                for i in range(tree.starts[node], tree.ends[node]):
+                    _sort_heap(neighbours[i], distances2[i])
+
+
+@njit(cache=True, nogil=True)
+def _is_heap(distances2: Any) -> Any:
+    """Return whether lists are so long that they are heaps until a leaf is searched.
+
+    The farthest neighbour is then the first one.
+    """
+    return distances2.shape[1] > LONGEST_SORTED
 
 
 @njit(cache=True, nogil=True)
@@ -94,17 +120,20 @@ def _compare_leaves(
 
     Return the largest distance from a row of the first one to its last neighbour.
     """
-    k = distances2.shape[1]
+    is_heap = _is_heap(distances2)
+    last = 0 if is_heap else distances2.shape[1] - 1
     farthest = 0.0
     for i in range(tree.starts[leaf], tree.ends[leaf]):
-        if point_gap2(tree.points[i], tree.boxes, other) < distances2[i, k - 1]:
+        if point_gap2(tree.points[i], tree.boxes, other) < distances2[i, last]:
             _measure_to_leaf(tree, columns, tree.points[i], other, room)
             for place in range(tree.ends[other] - tree.starts[other]):
-                if room[place] < distances2[i, k - 1]:
-                    insert_neighbour(
-                        neighbours[i], distances2[i], tree.starts[other] + place, room[place]
-                    )
-        farthest = max(farthest, distances2[i, k - 1])
+                if room[place] < distances2[i, last]:
+                    found = tree.starts[other] + place
+                    if is_heap:
+                        _replace_farthest(neighbours[i], distances2[i], found, room[place])
+                    else:
+                        insert_neighbour(neighbours[i], distances2[i], found, room[place])
+        farthest = max(farthest, distances2[i, last])
     return farthest
 
 
@@ -133,6 +162,31 @@ def insert_neighbour(neighbours: Any, distances2: Any, neighbour: Any, distance2
         neighbours[place], distances2[place] = neighbours[place - 1], distances2[place - 1]
         place -= 1
     neighbours[place], distances2[place] = neighbour, distance2
+
+
+@njit(cache=True, nogil=True)
+def _replace_farthest(neighbours: Any, distances2: Any, neighbour: Any, distance2: Any) -> None:
+    """Replace the first neighbour of a heap, which is the farthest one."""
+    k = len(distances2)
+    place = 0
+    while 2 * place + 1 < k:
+        child = 2 * place + 1
+        if child + 1 < k and distances2[child + 1] > distances2[child]:
+            child += 1
+        if distances2[child] <= distance2:
+            break
+        neighbours[place], distances2[place] = neighbours[child], distances2[child]
+        place = child
+    neighbours[place], distances2[place] = neighbour, distance2
+
+
+@njit(cache=True, nogil=True)
+def _sort_heap(neighbours: Any, distances2: Any) -> None:
+    """Sort the neighbours of a heap by their distances."""
+    for end in range(len(distances2) - 1, 0, -1):
+        neighbour, distance2 = neighbours[end], distances2[end]
+        neighbours[end], distances2[end] = neighbours[0], distances2[0]
+        _replace_farthest(neighbours[:end], distances2[:end], neighbour, distance2)
 
 
 class Lightest(NamedTuple):
