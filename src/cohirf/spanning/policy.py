@@ -14,7 +14,7 @@ class ListPolicy:
     listed: int = 24
     longest: int = 64
     within_batch: int = 16  # longer lists cost more than the walks through the tree that they save
-    rows_in_step: int = 2**12  # whose neighbours are looked for before signals are seen
+    rows_in_step: int = 2**10  # whose neighbours are looked for before signals are seen
     # rounds end when fewer than this share of the rows have found a neighbour
     rounds: int = 8
     found: float = 0.01
