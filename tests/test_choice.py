@@ -13,7 +13,7 @@ from cohirf.beyond import neighbour_graph
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.policy import NUMBER, GraphPolicy
-from cohirf.choice import choose_number, split_in_halves
+from cohirf.choice import Halves, choose_number, split_in_halves
 from cohirf.rows.policy import BLOCK
 from cohirf.rows.silhouette import mean_silhouette
 
@@ -71,6 +71,16 @@ def test_clusters_are_strong_if_all_halves_have_them():
     assert choice.n_same == choice.n_halves == 2 * NUMBER.splits
     assert choice.is_strong
     assert not choose(make_moons(60, noise=0.12, random_state=0)[0]).is_strong
+
+
+def test_halves_that_cannot_agree_as_much_as_is_needed_are_not_all_divided():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    halves = Halves(sample_of(X), 0.0, np.random.default_rng(0))
+    found = halves.compare(7)
+    assert len(found.with_other) == 2 * NUMBER.splits
+    assert len(halves.compare(7, 0.99).with_other) == 2
+    least = float(found.with_other.mean())
+    np.testing.assert_array_equal(halves.compare(7, least - 0.01).with_other, found.with_other)
 
 
 def test_without_clear_groups_the_rows_are_divided_in_two():

@@ -359,8 +359,10 @@ def _choose_place(tried: NumberedDivisions, halves: Halves) -> tuple[int, Compar
     """
     for place in tried.may_agree():
         number = int(tried.numbers[place])
-        found = halves.compare(number)
-        if (1 - found.strength(float(tried.cuts[place]))) * number <= NUMBER.same_part:
+        cut = float(tried.cuts[place])
+        least = 1 - NUMBER.same_part / number
+        found = halves.compare(number, least + NUMBER.graph * cut)
+        if found.strength(cut) >= least:
             return int(place), found
     return tried.best, halves.compare(tried.best_number)
 
@@ -431,10 +433,19 @@ class Halves:
         self._min_share = min_share
         self._pairs = [split_in_halves(sample, rng) for _ in range(NUMBER.splits)]
 
-    def compare(self, number: int) -> ComparedHalves:
-        """Compare what halves find with a number of clusters."""
+    def compare(self, number: int, least: float = -1.0) -> ComparedHalves:
+        """Compare what halves find with a number of clusters.
+
+        It ends as soon as the mean agreement of all halves must be below the least that is needed.
+        """
         of_all = self._sample.divide_best(number, self._min_share)
-        found = [pair.compare(number, self._min_share, of_all) for pair in self._pairs]
+        found: list[ComparedHalves] = []
+        lacking = 0.0
+        for pair in self._pairs:
+            found.append(pair.compare(number, self._min_share, of_all))
+            lacking += float((1 - found[-1].with_other).mean())
+            if lacking > (1 - least) * len(self._pairs):
+                break
         return ComparedHalves(
             np.concatenate([each.with_other for each in found]),
             np.concatenate([each.with_all for each in found]),
