@@ -139,7 +139,7 @@ class BatchedCoHiRF:
     def get_clusters(self, views, mass):
         """Return the consensus of the views: lists of positions in the batch."""
         if self.consensus == "majority":
-            return reference.majority_clusters(views, mass, contraction.MAJORITY)
+            return reference.majority_clusters(views, mass, contraction.GROUP.majority)
         return reference.consensus_clusters(
             views, None if self.consensus == "strict" else self.consensus
         )
@@ -153,7 +153,7 @@ class BatchedCoHiRF:
         order of their codes under strict consensus, noise last; the order under another consensus
         is not transcribed.
         """
-        most = contraction.MAX_CANDIDATES
+        most = contraction.GROUP.candidates
         if self.medoid in ("cosine", "euclidean") or all(
             len(members) <= most for members in clusters
         ):

@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 import cohirf
 from cohirf import CoHiRF, open_source
+from cohirf.fitting.policy import GROUP
 
 # of spectral clustering
 pytestmark = pytest.mark.filterwarnings("ignore:Graph is not fully connected:UserWarning")
@@ -166,7 +167,7 @@ def test_weights_count_as_repeated_rows_in_the_merges():
 
 
 def test_groups_beyond_the_bound_are_contracted_by_further_levels(monkeypatch):
-    monkeypatch.setattr("cohirf.fitting.families.MAX_GROUPS", 30)
+    monkeypatch.setitem(vars(GROUP), "most", 30)
     model = CoHiRF(n_clusters=5, batch_size=50, random_state=0).fit(BLOBS)
     assert model.n_iter_ > 1
     assert model.n_clusters_ == 5

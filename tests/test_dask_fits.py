@@ -705,7 +705,7 @@ def _note_read(block):
 
 
 def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, client, monkeypatch):
-    monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
+    monkeypatch.setitem(vars(locality.LOCAL), "density_rows", 1)
     data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(
         _note_read, dtype=X.dtype, meta=X[:0]
     )

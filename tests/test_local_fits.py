@@ -45,7 +45,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 def small_batches():
     """Let the batches of DBSCAN be as small as asked for."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(locality, "DENSITY_ROWS", 1)
+        patch.setitem(vars(locality.LOCAL), "density_rows", 1)
         yield
 
 
@@ -218,7 +218,7 @@ def test_a_method_that_is_called_on_batches_finds_the_clusters_of_all_rows(data)
 def test_without_numba_dbscan_is_called_on_each_batch(monkeypatch, rings):
     for module in (locality, grid_dbscan):
         monkeypatch.setattr(module, "is_installed", lambda name: False)
-    monkeypatch.setattr(grid_dbscan, "MIN_KERNEL_ROWS", 1)
+    monkeypatch.setitem(vars(grid_dbscan.GRID), "rows", 1)
     model = in_local_batches(RING_METHOD, 80).fit(RINGS)
     assert model.diagnostics_[0].kind == "exact"
     np.testing.assert_array_equal(model.labels_, rings.labels_)
@@ -456,7 +456,7 @@ def make_places(rng, n_rows):
 def test_clusters_on_the_globe_and_of_directions_are_those_of_scikit_learn(
     metric, seed, few_rows, monkeypatch
 ):
-    monkeypatch.setattr(grid_dbscan, "MIN_KERNEL_ROWS", few_rows)
+    monkeypatch.setitem(vars(grid_dbscan.GRID), "rows", few_rows)
     rng = np.random.default_rng(seed)
     X = (
         make_places(rng, 800)

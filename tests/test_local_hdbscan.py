@@ -27,7 +27,7 @@ BASE = HDBSCAN(min_cluster_size=30, copy=True)
 @pytest.fixture(autouse=True)
 def several_batches(monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.setattr(locality, "SPANNED_ROWS", 1)
+    monkeypatch.setitem(vars(locality.LOCAL), "spanned_rows", 1)
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_neighbours_that_are_missing_are_said_to_be(many_features, monkeypatch):
 def test_options_probabilities_and_predictions_are_those_of_the_packages(
     moons, options, smallest, monkeypatch
 ):
-    monkeypatch.setattr(locality, "SPANNED_ROWS", smallest)
+    monkeypatch.setitem(vars(locality.LOCAL), "spanned_rows", smallest)
     new = np.random.default_rng(1).uniform(-1.5, 2.5, (200, 2))
     for base in (
         HDBSCAN(min_cluster_size=30, copy=True),
@@ -204,7 +204,7 @@ def test_models_that_are_not_hdbscan_on_all_rows_have_no_probabilities(moons):
 @pytest.mark.parametrize("data", ["moons", "many_features"])
 def test_too_little_memory_is_refused(data, request, monkeypatch):
     X = request.getfixturevalue(data)
-    monkeypatch.setattr(locality, "SPANNED_ROWS", 400 * locality.SMALLER_LISTED)
+    monkeypatch.setitem(vars(locality.LOCAL), "spanned_rows", 400 * locality.LOCAL.smaller_listed)
     model = CoHiRF(BASE, batch_size="100GB", random_state=0).fit(X)
     assert model.batch_size_ < len(X) or data == "moons"
     with pytest.raises(
@@ -215,7 +215,7 @@ def test_too_little_memory_is_refused(data, request, monkeypatch):
 
 
 def test_more_rows_than_the_tree_can_number_are_refused(moons, monkeypatch):
-    monkeypatch.setattr(locality, "MAX_SPANNED", 1000)
+    monkeypatch.setitem(vars(locality.LOCAL), "most_spanned", 1000)
     with pytest.raises(ValueError, match=r"at most 1,000 rows, and X has 1,650"):
         fit(moons)
 

@@ -55,7 +55,9 @@ def most_bytes(folder, n_rows):
 
 @pytest.mark.slow
 def test_ten_times_the_rows_take_no_more_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(first_level, "NUMBERED_ROWS", BATCH_ROWS)  # 4 million rows at a time
+    monkeypatch.setitem(
+        vars(first_level.DATA), "numbered_rows", BATCH_ROWS
+    )  # 4 million rows at a time
     monkeypatch.setitem(vars(vectors.KEEP), "block_rows", BATCH_ROWS)
     most_bytes(tmp_path, 5 * BATCH_ROWS)  # what is imported or allocated once does not count
     few = most_bytes(tmp_path, 10 * BATCH_ROWS)

@@ -71,7 +71,7 @@ def test_the_spanning_tree_of_unit_vectors_has_the_clusters_of_the_metric(metric
 @pytest.mark.parametrize("metric", DATA)
 def test_hdbscan_in_batches_files_and_on_dask_follows_the_metric(metric, monkeypatch):
     da = pytest.importorskip("dask.array")
-    monkeypatch.setattr(locality, "SPANNED_ROWS", 1)
+    monkeypatch.setitem(vars(locality.LOCAL), "spanned_rows", 1)
     X = DATA[metric]
     base = HDBSCAN(min_cluster_size=30, metric=metric, copy=True)
     alone = clone(base).fit_predict(X)

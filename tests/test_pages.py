@@ -14,6 +14,8 @@ import matplotlib.pyplot as plt
 import pytest
 from tools import pages
 
+from cohirf import progress
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 GENERATED = {"_build", "_templates", "gallery", "generated"}
@@ -152,7 +154,7 @@ def test_the_readme_names_pictures_and_pages_that_exist():
 def test_the_commands_and_examples_of_a_page_print_what_it_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # a slow run prints no more lines than a fast one
-    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)
+    monkeypatch.setitem(vars(progress.POLICY), "log_seconds", math.inf)
     text = (DOCS / name).read_text(encoding="utf-8")
     assert len(pages.find_steps(text)) > 10
     assert pages.run_page(text) == text

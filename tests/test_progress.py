@@ -51,7 +51,7 @@ def clock(monkeypatch):
 def watch(monkeypatch):
     """Let errors go to a terminal; in a fixture this would come too early."""
     monkeypatch.setenv("COLUMNS", "200")  # a fast machine has a long rate
-    monkeypatch.setattr(progress, "BAR_SECONDS", 0.0)
+    monkeypatch.setitem(vars(progress.POLICY), "bar_seconds", 0.0)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     return terminal
@@ -186,14 +186,14 @@ def test_a_bar_is_closed_when_a_fit_fails(monkeypatch):
 
 
 def test_nothing_is_shown_unless_asked(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    monkeypatch.setitem(vars(progress.POLICY), "log_seconds", 0.0)
     fit(make_model(), open_source(X))
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_log_shows_the_batches_of_levels_that_have_several(n_jobs, capsys, monkeypatch):
-    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    monkeypatch.setitem(vars(progress.POLICY), "log_seconds", 0.0)
     model, _ = fit(make_model(verbose=1, n_jobs=n_jobs))
     shown = capsys.readouterr()
     lines = shown.err.splitlines()
@@ -227,7 +227,7 @@ def test_a_single_view_has_no_agreement():
 
 
 def test_another_display_shows_every_level_and_line(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    monkeypatch.setitem(vars(progress.POLICY), "log_seconds", 0.0)
     lines = []
     with shown_by(Display("", lines.append)):
         model, _ = fit(make_model(verbose=1))

@@ -184,7 +184,7 @@ def test_threshold_zero_is_strict(make):
 
 
 def test_a_majority_of_all_views_is_strict(make, monkeypatch):
-    monkeypatch.setattr(contraction, "MAJORITY", 1.0)
+    monkeypatch.setitem(vars(contraction.GROUP), "majority", 1.0)
     majority = make(consensus="majority", max_features=0.5).fit(X).parents_
     assert (majority == make(consensus="strict", max_features=0.5).fit(X).parents_).all()
 

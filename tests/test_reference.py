@@ -106,7 +106,7 @@ def test_majority_consensus_equals_the_literal_algorithm(X, base, views, majorit
     except reference.TieError:
         reject()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contraction, "MAJORITY", majority)
+        patch.setitem(vars(contraction.GROUP), "majority", majority)
         model = CoHiRF.as_published(base, consensus="majority", **common).fit(X)
     assert model.parents_.tolist() == parents
     assert model.labels_.tolist() == labels

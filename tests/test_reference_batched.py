@@ -216,7 +216,7 @@ def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
 
 @pytest.mark.parametrize(("max_candidates", "in_order"), [(1, False), (3, True)])
 def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_order, monkeypatch):
-    monkeypatch.setattr(contraction, "MAX_CANDIDATES", max_candidates)
+    monkeypatch.setitem(vars(contraction.GROUP), "candidates", max_candidates)
     options = {"medoid": "rbf", "views": 2}
     for base in (MassBins(2), DBSCAN(eps=2.0, min_samples=3)):
         assert_same_as_reference(points(60), base, in_order=in_order, batch_size=15, **options)

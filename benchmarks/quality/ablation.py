@@ -40,8 +40,9 @@ from benchmarks._common import (
 from benchmarks.quality.clustbench import read_sets
 from cohirf import CoHiRF
 from cohirf.beyond.policy import GraphPolicy, MergePolicy
+from cohirf.fitting.policy import GroupPolicy
 
-GOAL = "cohirf.fitting.families."
+FAMILY = "cohirf.fitting.families."
 CHOOSE = "cohirf.beyond.choose_merge."
 GRAPH = "cohirf.beyond.neighbour_graph."
 
@@ -58,10 +59,10 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "one view": ({"views": 1}, {}),
     "three views": ({"views": 3}, {}),
     "ten views": ({"views": 10}, {}),
-    "2k inner clusters": ({}, {GOAL + "FINER": 2}),
-    "8k inner clusters": ({}, {GOAL + "FINER": 8}),
-    "10k cells": ({}, {GOAL + "LINKED_PER_CLUSTER": 10}),
-    "40k cells": ({}, {GOAL + "LINKED_PER_CLUSTER": 40}),
+    "2k inner clusters": ({}, {FAMILY + "GROUP": GroupPolicy(finer=2)}),
+    "8k inner clusters": ({}, {FAMILY + "GROUP": GroupPolicy(finer=8)}),
+    "10k cells": ({}, {FAMILY + "GROUP": GroupPolicy(linked_per_cluster=10)}),
+    "40k cells": ({}, {FAMILY + "GROUP": GroupPolicy(linked_per_cluster=40)}),
     "compact": ({"merge": "compact"}, {}),
     "compact, one view": ({"merge": "compact", "views": 1}, {}),
     "connected": ({"merge": "connected"}, {}),
@@ -124,9 +125,9 @@ def label(variant: str, X: np.ndarray, k: int, seed: int) -> np.ndarray:
     """Return the labels of a variant."""
     if variant in ALONE:
         return ALONE[variant](k, seed).fit_predict(X)
-    parameters, constants = VARIANTS[variant]
+    parameters, policies = VARIANTS[variant]
     with ExitStack() as stack:
-        for name, value in constants.items():
+        for name, value in policies.items():
             stack.enter_context(patch(name, value))
         return CoHiRF(n_clusters=k, random_state=seed, **parameters).fit_predict(X)
 

@@ -93,9 +93,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, default=300)
     arguments = parse(parser, argv, sets=30)
     warnings.simplefilter("ignore")  # about data that is all noise
-    grid_dbscan.MIN_KERNEL_ROWS = locality.DENSITY_ROWS = (
-        1  # kernels take part, in batches as small as asked for
-    )
+    # kernels take part, in batches as small as asked for
+    vars(grid_dbscan.GRID)["rows"] = 1
+    vars(locality.LOCAL)["density_rows"] = 1
     table = Table(COLUMNS)
     for place, metric in enumerate(METRICS):
         seeds = range(place, arguments.sets, len(METRICS))

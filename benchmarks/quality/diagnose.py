@@ -70,6 +70,7 @@ from cohirf.app.explain.diagnose import (
 )
 from cohirf.app.explain.study import DiagnosisSample, draw_diagnosed
 from cohirf.beyond.local_batches import LARGEST_BATCH
+from cohirf.fitting.policy import LOCAL
 
 # At most so many rows of a data set. With more than 1,000, diagnose() looks at some of them.
 MAX_ROWS = {
@@ -200,7 +201,7 @@ def run_whole(results: Results, n_seeds: int) -> Iterator[tuple[str, str, Figure
                 size = int(LARGEST_BATCH * len(rows)) // n_batches
                 model = seeded(CoHiRF(base_method(base, X[rows], 0), batch_size=size), seed)
                 variant = f"{n_batches} local batches"
-                with patch("cohirf.fitting.locality.SPANNED_ROWS", size):
+                with patch.dict(vars(LOCAL), spanned_rows=size):
                     fit = partial(judge, model, X[rows], codes[rows])
                     yield name, f"{base}, {variant}", results.of((name, base, variant, seed), fit)
             print(f"{name}, {base}", flush=True)

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     X = draw_rows(arguments.rows, arguments.features, arguments.scale, unit=arguments.unit)
     settings = {"min_cluster_size": arguments.rows // 200, "min_samples": 10}
     base = HDBSCAN(**settings, copy=True)
-    locality.SPANNED_ROWS = 1  # batches are as small as asked for
+    vars(locality.LOCAL)["spanned_rows"] = 1  # batches are as small as asked for
     in_batches = CoHiRF(base, batch_size=arguments.batch, n_jobs=arguments.jobs, random_state=0)
     table = Table(
         {
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in ("batches", *([] if arguments.alone == "none" else [arguments.alone])):
         method = in_batches
         if name == "one batch":
-            locality.SPANNED_ROWS = 2**40
+            vars(locality.LOCAL)["spanned_rows"] = 2**40
         elif name != "batches":
             method = import_module(name).HDBSCAN(**settings)
         started = clock()

@@ -13,8 +13,6 @@ from cohirf.rows.grouping import row_blocks
 
 __all__ = ["make_hypercube", "make_spheres"]
 
-BLOCK_CELLS = 2**24
-CUBE_EDGE = 6.0  # length of an edge of the hypercube, divided by the square root of its dimension
 FEW_CORNERS = 2**16  # up to this number, all corners are listed and drawn from
 
 Random = np.random.RandomState
@@ -130,7 +128,8 @@ def draw_corners(n_clusters: int, n_informative: int, rng: Random) -> NDArray[np
             )
             # without those drawn before
             bits = drawn[np.sort(np.unique(drawn, axis=0, return_index=True)[1])]
-    corners: NDArray[np.float64] = bits * CUBE_EDGE * np.sqrt(n_informative)
+    edge = 6.0 * np.sqrt(n_informative)
+    corners: NDArray[np.float64] = bits * edge
     return corners
 
 
@@ -140,7 +139,8 @@ def around_corners(
     n_informative = corners.shape[1]
     y = rng.permutation(np.arange(n_samples) % len(corners))
     X = np.empty((n_samples, n_informative + n_noise), dtype=np.float32)
-    for block in row_blocks(n_samples, max(1, BLOCK_CELLS // X.shape[1])):
+    block_rows = max(1, 2**24 // X.shape[1])
+    for block in row_blocks(n_samples, block_rows):
         X[block] = rng.standard_normal(X[block].shape)
     X[:, :n_informative] += corners[y]
     return X, y

@@ -42,7 +42,6 @@ __all__ = [
 
 P = ParamSpec("P")
 T = TypeVar("T")
-OWN_PACKAGES = ("cohirf", "sklearn")
 
 
 def replacing_errors(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
@@ -94,9 +93,8 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     """
     frame = inspect.currentframe()
     level = 1
-    while (
-        frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OWN_PACKAGES
-    ):
+    own = ("cohirf", "sklearn")
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in own:
         frame = frame.f_back
         level = level + 1
     warnings.warn(message, category, stacklevel=level)

@@ -31,7 +31,6 @@ FREE_PARAMETERS = {
     "merge",
     "verbose",
 }
-NO_TEXT: Any = object.__repr__  # shows only the class and a memory address
 
 
 def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
@@ -86,7 +85,8 @@ def _describe(value: Any) -> str:
         return _describe_collection(value)
     if isinstance(value, FunctionType | MethodType | partial | CodeType):
         return _describe_function(value)
-    if type(value).__repr__ is NO_TEXT:
+    shows_address: Any = object.__repr__
+    if type(value).__repr__ is shows_address:
         return f"{_name(type(value))}({_describe(getattr(value, '__dict__', {}))})"
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 

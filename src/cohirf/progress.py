@@ -22,10 +22,20 @@ from cohirf.algorithm.levels import LevelRecord
 from cohirf.optional import import_optional, is_installed
 from cohirf.rows.storage import EngineAround
 
+
+@dataclass(frozen=True)
+class ProgressPolicy:
+    """How often progress is shown, in seconds."""
+
+    log_seconds: float = 10.0  # between two lines
+    bar_seconds: float = 0.5  # shorter work has no bar
+
+
+POLICY = ProgressPolicy()
+
+
 __all__ = ["Display", "Work", "is_redirected", "say", "showing", "shown_by", "write_above"]
 
-LOG_SECONDS = 10.0
-BAR_SECONDS = 0.5  # shorter work has no bar
 PREFIX = "[CoHiRF] "
 
 # takes the number of steps that were just done, and a note on the progress
@@ -91,7 +101,11 @@ def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
         made = import_optional("tqdm.auto", "progress", "A progress bar").tqdm
         name = f"{display.prefix}{work.name}"
         unit = f" {work.steps}"
-        options: dict[str, Any] = {"leave": work.stays, "dynamic_ncols": True, "delay": BAR_SECONDS}
+        options: dict[str, Any] = {
+            "leave": work.stays,
+            "dynamic_ncols": True,
+            "delay": POLICY.bar_seconds,
+        }
         with made(total=work.n_steps, desc=name, unit=unit, **options) as bar:
 
             def advance(n_steps: int, note: str) -> None:
@@ -174,7 +188,7 @@ class Log:
         self._done += n_steps
         seconds = time.monotonic() - self._written
         is_last = self._work.stays and self._done >= self._work.n_steps
-        if seconds < LOG_SECONDS and not is_last:
+        if seconds < POLICY.log_seconds and not is_last:
             return
         # measured since the previous line: the first batches of a level may have come from a
         # checkpoint, at once

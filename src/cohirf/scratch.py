@@ -30,12 +30,6 @@ from cohirf.store.files import TemporaryFile, write_all
 
 ZEROS = bytes(2**20)
 SMALL_BYTES = 2**20  # smaller arrays are sent with each task
-# not supported by the file system or the C library
-NOT_SUPPORTED = (
-    errno.EINVAL,
-    errno.EOPNOTSUPP,
-    errno.ENOSYS,
-)
 
 
 @dataclass(frozen=True)
@@ -248,7 +242,9 @@ def _reserve(file: IO[bytes], n_bytes: int) -> None:
     except AttributeError:  # not on this system
         _append_zeros(file, n_bytes)
     except OSError as error:
-        if error.errno not in NOT_SUPPORTED:
+        # by the file system or the C library
+        not_supported = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
+        if error.errno not in not_supported:
             raise
         _append_zeros(file, n_bytes)
 

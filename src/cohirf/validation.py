@@ -27,11 +27,9 @@ from cohirf.rows.containers import container_of
 from cohirf.wording import setting
 
 TIME_TYPES = ("date", "time", "duration", "period", "interval")
-TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
 # values of ``metric`` with which X is a graph: distances or similarities between some pairs of rows
 GRAPH_METRICS = ("precomputed", "affinity")
-COLUMNS_TOLD = 3  # that hold values which are not finite
 ENCODE_TEXT = (
     "for instance with cohirf.app.preparation.prepare(X) or sklearn.preprocessing.OneHotEncoder"
 )
@@ -162,9 +160,8 @@ def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
     rows, columns = container_of(X).locate(X, is_wrong)
     faulty, counts = np.unique(columns, return_counts=True)
     told = []
-    for column, count in zip(
-        faulty[:COLUMNS_TOLD].tolist(), counts[:COLUMNS_TOLD].tolist(), strict=True
-    ):
+    n_told = 3
+    for column, count in zip(faulty[:n_told].tolist(), counts[:n_told].tolist(), strict=True):
         name = column if names is None else repr(names[column])
         if count > 1:
             cells_there = f"{count:,} such cells, the first"
@@ -449,7 +446,8 @@ def _refuse_columns(columns: list[tuple[Any, str]]) -> None:
             f"The column name {repeated[0]!r} of X appears more than once: rename the columns."
         )
     for name, dtype in columns:
-        if dtype.lower().startswith(TIME_TYPES + TEXT_TYPES):
+        text_types = ("str", "string", "large_string", "utf8", "binary")
+        if dtype.lower().startswith(TIME_TYPES + text_types):
             if dtype.lower().startswith(TIME_TYPES):
                 example = ENCODE_TIMES
             else:

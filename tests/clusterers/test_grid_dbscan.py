@@ -10,12 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf import CoHiRF
 from cohirf.clusterers import GridDBSCAN, tree_kernels
 from cohirf.clusterers import grid_kernels as kernels
-from cohirf.clusterers.grid_dbscan import (
-    MAX_BOX_FEATURES,
-    MAX_GRID_FEATURES,
-    cell_side,
-    find_density_clusters,
-)
+from cohirf.clusterers.grid_dbscan import cell_side, find_density_clusters
+from cohirf.clusterers.policy import GRID
 from cohirf.datasets import make_spheres
 
 
@@ -27,7 +23,7 @@ def assert_same_clusters(X, eps, min_samples, weights=None, algorithm=None):
     )
     found = GridDBSCAN(eps, min_samples=min_samples).fit(X, sample_weight=weights)
     assert found.algorithm_ == (
-        algorithm or ("grid" if X.shape[1] <= MAX_GRID_FEATURES else "tree")
+        algorithm or ("grid" if X.shape[1] <= GRID.grid_features else "tree")
     )
     assert found.core_sample_indices_.tolist() == expected.core_sample_indices_.tolist()
     assert found.labels_.tolist() == expected.labels_.tolist()
@@ -157,7 +153,7 @@ def test_dense_cells_across_a_gap_are_told_apart_without_comparing_all_rows():
     assert set(rows[:n]) == set(range(n))
 
 
-@pytest.mark.parametrize("n_features", [5, MAX_BOX_FEATURES])
+@pytest.mark.parametrize("n_features", [5, GRID.box_features])
 def test_boxes_across_a_gap_are_told_apart_without_comparing_all_rows(n_features):
     """Two facing planes, a little too far apart, or just not: comparing all rows would take
     minutes.
@@ -216,7 +212,7 @@ def test_nodes_of_a_tree_halve_the_rows_of_their_parents():
 
 
 def test_more_features_than_a_tree_pays_for_go_to_scikit_learn():
-    X = np.random.default_rng(0).normal(size=(200, MAX_BOX_FEATURES + 1))
+    X = np.random.default_rng(0).normal(size=(200, GRID.box_features + 1))
     model = GridDBSCAN(4.0).fit(X)
     assert model.algorithm_ == "scikit-learn"
     assert model.labels_.tolist() == DBSCAN(4.0).fit(X).labels_.tolist()
@@ -260,7 +256,7 @@ def test_float32_is_compared_in_float64():
 
 
 def test_a_cell_is_no_wider_than_the_radius_and_neighbours_are_within_reach():
-    for n_features in range(1, MAX_GRID_FEATURES + 1):
+    for n_features in range(1, GRID.grid_features + 1):
         assert cell_side(1.0, n_features) * np.sqrt(n_features) < 1.0
         rng = np.random.default_rng(0)
         rows = rng.random((1000, n_features)) * 3

@@ -18,12 +18,12 @@ from threadpoolctl import threadpool_limits
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF
 from cohirf.clusterers.affinity import (
-    CACHED_ROWS,
     build_local_affinity,
     build_nearest_affinity,
     fuse_affinities,
     symmetrise,
 )
+from cohirf.clusterers.policy import AFFINITY
 from cohirf.clusterers.sc_srgf import draw_subspaces, embed_graph, partition_graph
 
 QUICK = {"n_affinities": 5, "n_fusion_iter": 5, "random_state": 0}
@@ -81,7 +81,9 @@ def literal_fusion(status, kernels, n_iter):
 
 
 @pytest.fixture(
-    scope="module", params=[7, CACHED_ROWS, CACHED_ROWS + 1, 150], ids=lambda n: f"{n} rows"
+    scope="module",
+    params=[7, AFFINITY.block_rows, AFFINITY.block_rows + 1, 150],
+    ids=lambda n: f"{n} rows",
 )
 def views(request):
     X, _ = make_blobs(request.param, 12, centers=3, cluster_std=4.0, random_state=0)
@@ -229,7 +231,7 @@ def test_copies_of_a_row_are_at_distance_zero_whatever_rounding_does():
     np.testing.assert_allclose(affinity.neighbors.data, 0.2, rtol=1e-6)
 
 
-@pytest.mark.parametrize("n", [1, CACHED_ROWS, 2 * CACHED_ROWS + 3])
+@pytest.mark.parametrize("n", [1, AFFINITY.block_rows, 2 * AFFINITY.block_rows + 3])
 def test_symmetrise_adds_the_transpose(n):
     matrix = np.random.default_rng(0).random((n, n), dtype=np.float32)
     expected = (matrix + matrix.T) * np.float32(0.5)

@@ -53,7 +53,8 @@ def on_host(values):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
-    "n_clusters", [1, 5, torch_lloyd.MAX_ONE_HOT, torch_lloyd.MAX_ONE_HOT + 1, 150]
+    "n_clusters",
+    [1, 5, torch_lloyd.TORCH.one_hot_clusters, torch_lloyd.TORCH.one_hot_clusters + 1, 150],
 )
 def test_from_the_same_centres_it_takes_the_steps_of_scikit_learn(n_clusters, weighted, device):
     X = some_rows()
@@ -112,7 +113,7 @@ def test_the_size_of_blocks_changes_nothing(n_clusters, weighted, monkeypatch):
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
     models = []
     for size in (2**30, 1):
-        monkeypatch.setitem(torch_lloyd.TENSOR_BYTES, "cpu", size)
+        monkeypatch.setitem(vars(torch_lloyd.TORCH), "cpu_bytes", size)
         models.append(TorchKMeans(n_clusters, random_state=0).fit(X, sample_weight=weights))
     whole, in_blocks = models
     np.testing.assert_array_equal(whole.labels_, in_blocks.labels_)
@@ -121,7 +122,7 @@ def test_the_size_of_blocks_changes_nothing(n_clusters, weighted, monkeypatch):
 
 
 def test_blocks_are_consecutive_and_as_large_as_the_budget_allows(monkeypatch):
-    monkeypatch.setitem(torch_lloyd.TENSOR_BYTES, "cpu", 4 * 10 * 2500)
+    monkeypatch.setitem(vars(torch_lloyd.TORCH), "cpu_bytes", 4 * 10 * 2500)
     rows = torch_lloyd.DeviceRows(torch.zeros(5000, 2))
     assert list(rows.blocks(10)) == [slice(0, 2048), slice(2048, 4096), slice(4096, 5000)]
     assert list(rows.blocks(1)) == [slice(0, 5000)]
@@ -130,7 +131,7 @@ def test_blocks_are_consecutive_and_as_large_as_the_budget_allows(monkeypatch):
 @pytest.mark.parametrize("device", DEVICES)
 @given(
     seed=st.integers(0, 2**32),
-    n=st.sampled_from([1, 5, torch_lloyd.PIECE, torch_lloyd.PIECE + 1, 3000]),
+    n=st.sampled_from([1, 5, torch_lloyd.TORCH.piece_rows, torch_lloyd.TORCH.piece_rows + 1, 3000]),
     n_clusters=st.integers(1, 40),
     n_used=st.integers(1, 40),
     weighted=st.booleans(),
@@ -186,8 +187,8 @@ def test_weights_are_repetitions_and_rows_of_weight_zero_do_not_matter():
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_rows_of_weight_zero_are_not_first_centres(init, monkeypatch):
-    monkeypatch.setattr(torch_lloyd, "START_ROWS", 50)
-    monkeypatch.setattr(torch_lloyd, "START_ROWS_PER_CLUSTER", 1)
+    monkeypatch.setitem(vars(torch_lloyd.TORCH), "start_rows", 50)
+    monkeypatch.setitem(vars(torch_lloyd.TORCH), "start_rows_per_cluster", 1)
     X = some_rows(400)
     weights = np.zeros(len(X))
     weights[::20] = 1
@@ -286,7 +287,7 @@ def test_starts_on_a_sample_are_nearly_as_good_as_on_all_rows(monkeypatch):
     X = some_rows(6000, n_groups=10)
     settings = [{"n_clusters": 10, "n_init": 2, "random_state": seed} for seed in range(5)]
     on_all = [TorchKMeans(**each).fit(X) for each in settings]
-    monkeypatch.setattr(torch_lloyd, "START_ROWS", 1500)
+    monkeypatch.setitem(vars(torch_lloyd.TORCH), "start_rows", 1500)
     on_sample = [TorchKMeans(**each).fit(X) for each in settings]
     assert on_sample[0].labels_.shape == (6000,)
     medians = [np.median([model.inertia_ for model in models]) for models in (on_sample, on_all)]

@@ -51,7 +51,7 @@ def fit(*, in_order, batch_size=100):
 
 @pytest.mark.parametrize(("in_order", "batch_size"), [(False, 100), (True, 100), (False, None)])
 def test_every_row_belongs_to_a_leaf_and_every_leaf_to_itself(in_order, batch_size, monkeypatch):
-    monkeypatch.setattr(module, "NUMBERED_ROWS", 70)  # several blocks
+    monkeypatch.setitem(vars(module.DATA), "numbered_rows", 70)  # several blocks
     first, _ = fit(in_order=in_order, batch_size=batch_size)
     leaves = first.leaves
     found = first.find_leaves(np.arange(N_ROWS))
@@ -166,7 +166,7 @@ class Counted(ArrayRows):
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_means_of_leaves_are_read_block_by_block(kind, weighted, monkeypatch):
-    monkeypatch.setattr(module, "MAPPED_ROWS", 50)
+    monkeypatch.setitem(vars(module.DATA), "mapped_rows", 50)
     monkeypatch.setattr(Counted, "most", 0)
     leaf_of = np.arange(N_ROWS) % 5
     leaf_of[:120] = 0  # the first blocks have one leaf only

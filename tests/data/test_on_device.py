@@ -13,6 +13,7 @@ import cohirf
 from cohirf import CoHiRF
 from cohirf.algorithm import consensus
 from cohirf.beyond import majority
+from cohirf.fitting.policy import QUICK
 from cohirf.planning import plan
 from cohirf.rows.arrays import put_beside, to_host
 from places import FAR, PLACES, NearestSeeds
@@ -366,7 +367,7 @@ def test_a_base_method_that_refuses_other_arrays_is_called_on_the_device_only(X)
 
 @on_every_device
 def test_without_an_estimator_rows_are_assigned_to_centres_on_the_device(place, X, monkeypatch):
-    monkeypatch.setattr("cohirf.fitting.quick_k_means.SAMPLED_PER_CLUSTER", 5)
+    monkeypatch.setitem(vars(QUICK), "rows_per_cluster", 5)
     expected = CoHiRF(n_clusters=5, random_state=0).fit(X)
     found = CoHiRF(n_clusters=5, random_state=0).fit(place.put(X))
     place.fetch(found.labels_)

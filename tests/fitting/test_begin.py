@@ -63,10 +63,10 @@ def test_methods_that_are_computed_are_not_measured(monkeypatch, method):
 
 
 def test_dbscan_is_one_batch_while_memory_has_room(monkeypatch):
-    monkeypatch.setattr(locality, "DENSITY_ROWS", 1000)
+    monkeypatch.setitem(vars(locality.LOCAL), "density_rows", 1000)
     model = CoHiRF(DBSCAN(eps=0.03), batch_size="auto", random_state=0)
     whole = clone(model).fit(POINTS)
-    monkeypatch.setattr(locality, "DENSITY_BYTES", 2**60)
+    monkeypatch.setitem(vars(locality.LOCAL), "density_bytes", 2**60)
     parts = model.fit(POINTS)
     assert whole.batch_size_ is None
     assert parts.diagnostics_[0].n_batches > 3

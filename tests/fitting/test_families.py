@@ -29,6 +29,7 @@ from cohirf.fitting.families import (
     is_k_means,
 )
 from cohirf.fitting.merging import find_min_share
+from cohirf.fitting.policy import QUICK
 from cohirf.fitting.quick_k_means import QuickKMeans
 from cohirf.fitting.settings import Settings
 
@@ -205,7 +206,7 @@ def test_the_quick_k_means_fits_a_sample_and_assigns_all_rows(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) + 20])
     whole = QuickKMeans(2, random_state=0).fit_predict(X)
-    monkeypatch.setattr("cohirf.fitting.quick_k_means.SAMPLED_PER_CLUSTER", 20)
+    monkeypatch.setitem(vars(QUICK), "rows_per_cluster", 20)
     sizes = []
     monkeypatch.setattr(
         "cohirf.fitting.quick_k_means.KMeans.fit",

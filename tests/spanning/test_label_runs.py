@@ -127,7 +127,7 @@ def test_engines_are_told_that_a_spanning_tree_takes_long(monkeypatch):
             yield function(*task)
 
     monkeypatch.setattr(LocalEngine, "_in_processes_if_worth_it", note)
-    monkeypatch.setattr(locality, "SPANNED_ROWS", 1)
+    monkeypatch.setitem(vars(locality.LOCAL), "spanned_rows", 1)
     X = np.random.default_rng(0).normal(size=(600, 12)) + 20 * np.arange(600)[:, None] // 300
     CoHiRF(HDBSCAN(copy=True), batch_size=200, n_jobs=2, random_state=0).fit(X)
     sizes = [n_bytes for name, n_bytes in told if name == "list_batches"]

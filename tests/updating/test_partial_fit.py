@@ -1,5 +1,7 @@
 """What a sequence of partial_fit calls is equal to."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -12,8 +14,9 @@ from sklearn.mixture import GaussianMixture
 import cohirf
 from cohirf import CoHiRF, FusionHierarchy, load, open_source
 from cohirf.fitting import locality
+from cohirf.fitting.policy import GROUP
 from cohirf.summary.policy import KEEP
-from cohirf.updating import rerun
+from cohirf.updating import blocks, rerun
 
 BLOBS, CLASSES = make_blobs(600, n_features=5, centers=4, random_state=0)
 MOONS, CRESCENTS = make_moons(1200, noise=0.05, random_state=0)
@@ -74,7 +77,7 @@ def assert_equal_clusters(updated, whole):
 
 @pytest.mark.slow
 def test_density_methods_in_local_batches_are_a_fit_to_all_rows(monkeypatch):
-    monkeypatch.setattr(locality, "DENSITY_ROWS", 1)
+    monkeypatch.setitem(vars(locality.LOCAL), "density_rows", 1)
     whole = CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0).fit(MOONS)
     assert whole.diagnostics_[0].n_batches > 1
     assert_equal_models(
@@ -123,8 +126,7 @@ def test_blocks_of_the_published_algorithm_do_not_depend_on_how_rows_are_divided
 
 
 def test_the_first_blocks_are_contracted_as_finely_as_those_of_a_fit_in_few_batches(monkeypatch):
-    monkeypatch.setattr("cohirf.updating.blocks.FEW_BATCHES", 4)
-    monkeypatch.setattr("cohirf.fitting.settings.FEW_BATCHES", 4)
+    monkeypatch.setitem(vars(GROUP), "few_batches", 4)
     model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0)
     assert_equal_models(
         in_parts(model, BLOBS, 4), in_parts(CoHiRF(**model.get_params(deep=False)), BLOBS, 2)
@@ -293,7 +295,7 @@ class TestManyGroups:
 
     @pytest.fixture(autouse=True)
     def few_groups(self, monkeypatch):
-        monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 80)
+        monkeypatch.setattr(blocks, "GROUP", replace(GROUP, most=80))
 
     def model(self, **options):
         parameters = {
@@ -324,7 +326,7 @@ class TestManyGroups:
         check_hierarchy(model)
 
     def test_groups_of_a_fit_are_contracted_too(self, monkeypatch):
-        monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 40)
+        monkeypatch.setattr(blocks, "GROUP", replace(GROUP, most=40))
         model = self.model().fit(BLOBS[:400])
         assert len(model._state.summary.value.groups) >= 40
         model.partial_fit(BLOBS[400:])

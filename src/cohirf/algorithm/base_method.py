@@ -26,12 +26,6 @@ from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows, to_hos
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 
-# Parameters that may not exceed the number of rows. They are lowered only if a call fails: DBSCAN
-# with min_samples above the number of rows does not fail, but labels every row as noise.
-SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluster_size")
-# Parameters that can have one row for each cluster.
-START_PARAMETERS = ("init", "means_init", "weights_init", "precisions_init")
-
 
 @dataclass(frozen=True)
 class BaseMethod:
@@ -82,10 +76,14 @@ class BaseMethod:
         undecided = [name for name in last if last[name] == "n_jobs" and parameters[name] is None]
         if undecided:
             _set_parameters(prototype, dict.fromkeys(undecided, 1))
+        # Parameters that may not exceed the number of rows. They are lowered only if a call fails:
+        # DBSCAN with min_samples above the number of rows does not fail, but labels every row as
+        # noise.
+        names = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluster_size")
         sizes = {
             name: int(parameters[name])
             for name in last
-            if last[name] in SIZES and isinstance(parameters[name], int | np.integer)
+            if last[name] in names and isinstance(parameters[name], int | np.integer)
         }
         if isinstance(prototype, Pipeline):
             clusterer = f"{prototype.steps[-1][0]}__"
@@ -160,9 +158,8 @@ class BaseMethod:
         of K-Means.
         """
         parameters = self.clusterer.get_params(deep=False)
-        return any(
-            isinstance(parameters.get(name), np.ndarray | list | tuple) for name in START_PARAMETERS
-        )
+        names = ("init", "means_init", "weights_init", "precisions_init")
+        return any(isinstance(parameters.get(name), np.ndarray | list | tuple) for name in names)
 
     def label_rows(
         self,

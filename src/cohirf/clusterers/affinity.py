@@ -15,18 +15,10 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.parallel import Parallel, delayed
 
+from cohirf.clusterers.policy import AFFINITY
 from cohirf.rows.arrays import as_rows
 
 FloatMatrix = NDArray[np.float32]
-
-# Rows per block: with a few thousand columns, a block fits into the processor's cache. Not a power
-# of two, because a column of a transposed block would then use only a few lines of the cache.
-CACHED_ROWS = 84
-# the width of the Gaussian, relative to the local distance; Wang et al. call it mu and advise 0.3
-# to 0.8
-SCALE = 0.5
-# weight of an edge: without a lowest one, an outlier would have no edge at all
-FAINTEST = np.float32(np.exp(-16))
 
 
 @dataclass(frozen=True)
@@ -40,7 +32,7 @@ class Affinity:
 def build_local_affinity(view: Any, n_neighbors: int) -> Affinity:
     """Compute the affinity matrices of a view as Wang et al. do.
 
-    The similarity of two rows at distance d is ``exp(-d ** 2 / (2 * (SCALE * local) ** 2))``, where
+    The similarity of two rows at distance d is ``exp(-d ** 2 / (2 * (scale * local) ** 2))``, where
     ``local`` is the mean of three numbers: d, and the mean distance of each of the two rows to its
     nearest neighbours. A row is not its own neighbour. Rows that are equal to each other and to
     their neighbours have similarity 1.
@@ -76,7 +68,7 @@ def build_nearest_affinity(view: Any, n_neighbors: int) -> Affinity:
     n_kept = min(max(n_neighbors, 2), len(status))
     width = 2 * float(status.mean(dtype=np.float64)) or 1.0
     nearest, distances = smallest_of_rows(status, n_kept)
-    weights = np.maximum(np.exp(distances / np.float32(-width)), FAINTEST)
+    weights = np.maximum(np.exp(distances / np.float32(-width)), np.float32(AFFINITY.faintest))
     graph = with_rows_of_sum_one(nearest, weights)
     ((graph + graph.T) * np.float32(0.5)).toarray(out=status)
     return Affinity(status, with_rows_of_sum_one(*smallest_of_rows(status, n_kept, sign=-1)))
@@ -111,8 +103,8 @@ def with_rows_of_sum_one(columns: NDArray[np.intp], values: FloatMatrix) -> Any:
 
 def blocks_of_rows(n_rows: int) -> Iterator[slice]:
     """Yield blocks of rows that fit into the cache."""
-    for start in range(0, n_rows, CACHED_ROWS):
-        yield slice(start, min(start + CACHED_ROWS, n_rows))
+    for start in range(0, n_rows, AFFINITY.block_rows):
+        yield slice(start, min(start + AFFINITY.block_rows, n_rows))
 
 
 def standardise(view: Any) -> Any:
@@ -166,7 +158,7 @@ def turn_into_similarities(
     """Turn a block of distances into similarities, in place."""
     width = local[:, None] + local_of_all
     width += distances
-    width *= SCALE / 3
+    width *= AFFINITY.scale / 3
     # the width is 0 for equal rows with equal neighbours
     np.maximum(width, np.finfo(np.float32).tiny, out=width)
     distances /= width

@@ -30,9 +30,6 @@ from cohirf.rows.metric_spaces import MetricSpace
 from cohirf.rows.storage import Engine, RunRows, Storage
 from cohirf.spanning.found_in_runs import FoundInRun, read_points
 
-UNLABELLED = -2
-# for each row: it is in a cluster of its own in each batch that it is in the halo of, at most
-MOST_PARTS = 4
 IntVector = NDArray[np.int64]
 
 
@@ -168,11 +165,11 @@ class JoinedParts:
     """
 
     def __init__(self, n_rows: int, storage: Storage) -> None:
-        self._storage, self._labels = (
-            storage,
-            storage.vector(n_rows, index_dtype(MOST_PARTS * n_rows)),
-        )
-        self._labels[:] = UNLABELLED
+        self._storage = storage
+        # at most, each row is in a cluster of its own in each batch that it is in the halo of
+        most_parts = 4
+        self._labels = storage.vector(n_rows, index_dtype(most_parts * n_rows))
+        self._labels[:] = -2  # not labelled yet
         self._first_rows: list[IntVector] = []
         self._pairs: list[IntVector] = []
         self._others: list[IntVector] = []

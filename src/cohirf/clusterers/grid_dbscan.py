@@ -16,22 +16,10 @@ from sklearn.cluster import DBSCAN
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from cohirf.clusterers.policy import GRID
 from cohirf.optional import import_optional, is_installed
 from cohirf.rows.grouping import index_dtype
 from cohirf.rows.metric_spaces import find_space, to_unit_vectors
-
-MAX_GRID_FEATURES = 3
-MAX_BOX_FEATURES = (
-    15  # with more features, bounding boxes are not selective; scikit-learn uses no tree, either
-)
-MIN_KERNEL_ROWS = (
-    2000  # with fewer, scikit-learn takes milliseconds, and to load compiled kernels takes longer
-)
-# sums of multiples of the unit up to the latter are not rounded
-WEIGHT_UNIT = 2.0**-10
-LARGEST_SUM = 2.0**40
-# with more cells, floating point cannot safely distinguish neighbouring cells
-MAX_CELLS_A_SIDE = 2**30
 
 
 class GridDBSCAN(DBSCAN):
@@ -151,7 +139,7 @@ class ComputedDBSCAN(GridDBSCAN):
     _shown_as = "DBSCAN"  # in messages: users do not know this class
 
     def _uses_kernels(self, n_rows: int) -> bool:
-        return n_rows >= MIN_KERNEL_ROWS and is_installed("numba")
+        return n_rows >= GRID.rows and is_installed("numba")
 
 
 def computed(estimator: Any) -> Any:
@@ -184,7 +172,7 @@ def find_density_clusters(
     """
     if not has_kernels(X.shape[1], weights):
         return None
-    if X.shape[1] <= MAX_GRID_FEATURES:
+    if X.shape[1] <= GRID.grid_features:
         found = cluster_on_grid(X, eps, min_samples, weights)
     else:
         found = None
@@ -195,7 +183,7 @@ def find_density_clusters(
 
 def has_kernels(n_features: int, weights: NDArray[np.float64] | None) -> bool:
     """Return whether grid or tree find the clusters of scikit-learn, and sooner."""
-    return n_features <= MAX_BOX_FEATURES and are_exact(weights)
+    return n_features <= GRID.box_features and are_exact(weights)
 
 
 def call_dbscan(
@@ -233,9 +221,11 @@ def are_exact(weights: NDArray[np.float64] | None) -> bool:
     """
     if weights is None:
         return True
-    units = weights / WEIGHT_UNIT
+    units = weights / GRID.weight_unit
     return bool(
-        (weights >= 0).all() and (units == np.floor(units)).all() and weights.sum() <= LARGEST_SUM
+        (weights >= 0).all()
+        and (units == np.floor(units)).all()
+        and weights.sum() <= GRID.largest_sum
     )
 
 
@@ -259,7 +249,7 @@ def cluster_on_grid(
     # a range or quotient that overflows cannot be put on a grid, either
     with np.errstate(all="ignore"):
         n_cells = (high - low) / side
-    if n_cells.max() < MAX_CELLS_A_SIDE:
+    if n_cells.max() < GRID.cells_per_side:
         bits = kernels.count_bits(n_cells)
     else:
         bits = None

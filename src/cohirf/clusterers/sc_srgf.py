@@ -28,16 +28,13 @@ from cohirf.clusterers.affinity import (
     fuse_affinities,
     symmetrise,
 )
+from cohirf.clusterers.policy import AFFINITY
 
-PUBLISHED = "published"
 GRAPHS = {
     "local": build_local_affinity,
     "nearest": build_nearest_affinity,
-    PUBLISHED: build_nearest_affinity,
+    "published": build_nearest_affinity,
 }
-DECIMALS = (
-    8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
-)
 
 
 class SCSRGF(ClusterMixin, BaseEstimator):
@@ -207,9 +204,9 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         )
         affinities = Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
         fused = fuse_affinities(
-            affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != PUBLISHED
+            affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != "published"
         )
-        if self.graph == PUBLISHED:
+        if self.graph == "published":
             fused /= fused.sum(axis=1, keepdims=True)
             symmetrise(fused, 0.5)
         return fused
@@ -219,7 +216,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         if len(first) <= self.n_clusters:
             return group.astype(np.int32)
         return partition_graph(
-            self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != PUBLISHED
+            self.affinity_matrix_, self.n_clusters, rng, unit=self.graph != "published"
         )
 
 
@@ -278,7 +275,7 @@ def embed_graph(
     else:
         lengths = np.abs(vectors).max()
     vectors /= np.where(lengths > 0, lengths, 1)
-    return vectors.round(DECIMALS)
+    return vectors.round(AFFINITY.decimals)
 
 
 def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:

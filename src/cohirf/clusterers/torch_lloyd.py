@@ -22,18 +22,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from cohirf.clusterers.policy import TORCH
 from cohirf.rows.arrays import to_host, to_torch
-
-# What may be allocated for one block of rows. Large blocks keep a GPU busy.
-TENSOR_BYTES = {"cuda": 2**31, "cpu": 2**26}
-SHARE_OF_GPU = 1 / 32  # of its memory; less than TENSOR_BYTES on small ones
-# rows whose sum is computed in single precision; sums of pieces are added in double precision
-PIECE = 1024
-# Up to this number of clusters, sums by label are a product with a matrix of zeros and ones.
-# Beyond, rows are sorted by label, in a time that does not depend on the number of clusters.
-MAX_ONE_HOT = 24
-SORTED_PIECE = 128  # rows that one thread adds up: few, so that there are many threads
-BIAS_PARTS = 3
 
 Tensor = Any  # torch has no types where it is not installed
 
@@ -109,14 +99,12 @@ class DeviceRows:
         """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row``
         for each row.
         """
-        budget = TENSOR_BYTES.get(self.device.type, TENSOR_BYTES["cuda"])
+        budget = TORCH.cpu_bytes if self.device.type == "cpu" else TORCH.gpu_bytes
         if self.device.type == "cuda":
-            budget = min(
-                budget,
-                int(SHARE_OF_GPU * torch.cuda.get_device_properties(self.device).total_memory),
-            )
-        n_pieces = budget // (numbers_per_row * self.dtype.itemsize * PIECE)
-        size = max(1, n_pieces) * PIECE
+            memory = torch.cuda.get_device_properties(self.device).total_memory
+            budget = min(budget, int(TORCH.gpu_share * memory))
+        n_pieces = budget // (numbers_per_row * self.dtype.itemsize * TORCH.piece_rows)
+        size = max(1, n_pieces) * TORCH.piece_rows
         for start in range(0, len(self), size):
             yield slice(start, min(start + size, len(self)))
 
@@ -202,9 +190,10 @@ def append_columns(factors: Tensor, bias: Tensor) -> Tensor:
     cores need it.
     """
     n_features = factors.shape[1]
-    padded = factors.new_zeros(len(factors), -(-(n_features + BIAS_PARTS) // 8) * 8)
+    n_parts = 3
+    padded = factors.new_zeros(len(factors), -(-(n_features + n_parts) // 8) * 8)
     padded[:, :n_features] = factors
-    for column in range(n_features, n_features + BIAS_PARTS):
+    for column in range(n_features, n_features + n_parts):
         padded[:, column] = bias
         bias = bias - padded[:, column].double()
     return padded
@@ -265,7 +254,7 @@ def assign_and_sum(
     sums = torch.zeros(n_clusters, n_features, dtype=torch.float64, device=rows.device)
     masses = torch.zeros(n_clusters, dtype=torch.float64, device=rows.device)
     n_changed = torch.zeros((), dtype=torch.int64, device=rows.device)
-    if n_clusters <= MAX_ONE_HOT:
+    if n_clusters <= TORCH.one_hot_clusters:
         sum_by_label = sum_by_product
     else:
         sum_by_label = sum_by_sorting
@@ -293,10 +282,10 @@ def sum_by_product(
         factors = is_label.to(features.dtype)
     else:
         factors = is_label * weights[:, None]
-    n_whole = len(features) // PIECE * PIECE
+    n_whole = len(features) // TORCH.piece_rows * TORCH.piece_rows
     pieces = torch.bmm(
-        factors[:n_whole].reshape(-1, PIECE, n_clusters).transpose(1, 2),
-        features[:n_whole].reshape(-1, PIECE, features.shape[1]),
+        factors[:n_whole].reshape(-1, TORCH.piece_rows, n_clusters).transpose(1, 2),
+        features[:n_whole].reshape(-1, TORCH.piece_rows, features.shape[1]),
     )
     sums = pieces.sum(dim=0, dtype=torch.float64) + factors[n_whole:].T @ features[n_whole:]
     return sums, factors.sum(dim=0, dtype=torch.float64)
@@ -308,7 +297,7 @@ def sum_by_sorting(
     """Return the weighted sum of the rows of each label and its total weight, by sorting rows by
     label.
 
-    Sorted rows are cut into pieces where the label changes, and after every ``SORTED_PIECE`` rows:
+    Sorted rows are cut into pieces where the label changes, and after ``TORCH.sorted_rows`` rows:
     so no thread adds up more than that, even if most rows have the same label.
     """
     short = torch.int16 if n_clusters < 2**15 else torch.int32  # fewer bytes are sorted faster
@@ -317,7 +306,7 @@ def sum_by_sorting(
         ordered, torch.arange(n_clusters + 1, dtype=short, device=labels.device)
     )
     cuts = (
-        torch.cat([starts, torch.arange(0, len(labels), SORTED_PIECE, device=labels.device)])
+        torch.cat([starts, torch.arange(0, len(labels), TORCH.sorted_rows, device=labels.device)])
         .sort()
         .values
     )
@@ -429,11 +418,6 @@ def squared_distances(rows: DeviceRows, centers: Tensor, labels: Tensor, part: s
     )
 
 
-START_ROWS = 2**16
-START_ROWS_PER_CLUSTER = 128
-ROWS_FOR_VARIANCE = 2**16
-
-
 def k_means(
     rows: DeviceRows,
     n_clusters: int,
@@ -453,7 +437,9 @@ def k_means(
     run = partial(lloyd, max_iter=max_iter, min_movement=tol * mean_variance(rows))
     if not isinstance(init, str):
         return run(rows, init)
-    sample = sample_rows(rows, max(START_ROWS, START_ROWS_PER_CLUSTER * n_clusters), rng)
+    sample = sample_rows(
+        rows, max(TORCH.start_rows, TORCH.start_rows_per_cluster * n_clusters), rng
+    )
     points = sample.values.to(rows.dtype)
     # distances between points far from the origin would round more
     around = points - points.mean(dim=0)
@@ -467,7 +453,7 @@ def k_means(
 
 def mean_variance(rows: DeviceRows) -> float:
     """Return the mean variance of the features; of many rows, evenly spaced ones are enough."""
-    step = -(-len(rows) // ROWS_FOR_VARIANCE)
+    step = -(-len(rows) // TORCH.variance_rows)
     return float(rows.values[::step].double().var(dim=0, correction=0).mean())
 
 

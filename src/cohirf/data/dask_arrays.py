@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import block_bounds, count_batches
+from cohirf.data.policy import DATA
 from cohirf.engines.dask import compute_unoptimised, dask, dask_array, naming_faults
 from cohirf.rows.grouping import IntArray
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
-
-# number of chunks of a source, if it has at least as many batches; independent of the cluster
-MANY_CHUNKS = 64
 
 
 def refuse_other_collections(X: Any) -> None:
@@ -88,9 +86,9 @@ def spread_source(source: Source, batch_size: int | None) -> Any:
     fitting = _whole_rows(source, "auto")[0][0]
     n_batches = count_batches(n_rows, batch_size)
     if n_batches == 1:
-        return to_dask_array(source, chunks=min(fitting, -(-n_rows // MANY_CHUNKS)))
+        return to_dask_array(source, chunks=min(fitting, -(-n_rows // DATA.chunks)))
     bounds = block_bounds(n_rows, n_batches)
-    batches_a_chunk = max(1, min(fitting * n_batches // n_rows, -(-n_batches // MANY_CHUNKS)))
+    batches_a_chunk = max(1, min(fitting * n_batches // n_rows, -(-n_batches // DATA.chunks)))
     return to_dask_array(
         source, chunks=tuple(np.diff([*bounds[:-1:batches_a_chunk], n_rows]).tolist())
     )

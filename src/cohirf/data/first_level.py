@@ -28,6 +28,7 @@ from cohirf.algorithm.parents import Recorded
 from cohirf.algorithm.runs import PAPER, ContractedRun, RunTask, Steps, Survivors, contract_run
 from cohirf.beyond.batch_steps import KnownLabels, LinkedRun, Links, WithHalos, WithinBorders
 from cohirf.beyond.local_batches import LocalBatches, Locality, make_local_batches
+from cohirf.data.policy import DATA
 from cohirf.engines import StreamingEngine, local_engine
 from cohirf.planning import Room
 from cohirf.rows.arrays import take_rows, to_host
@@ -57,9 +58,6 @@ from cohirf.rows.threads import map_blocks, map_in_groups
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.rows import Part
 from cohirf.summary.vectors import place_of
-
-NUMBERED_ROWS = 2**22  # number of rows of one task
-MAPPED_ROWS = 2**18  # the same for rows whose values are read
 
 
 class MapsRows(Protocol):
@@ -134,7 +132,7 @@ class ReadRows:
         values = self.engine.share(self.values)
         tasks = [
             (found, values, self.column_means, function, rows)
-            for rows in row_blocks(n_rows, MAPPED_ROWS)
+            for rows in row_blocks(n_rows, DATA.mapped_rows)
         ]
         for _ in self.engine.run(map_block, tasks, len(tasks)):
             self.storage.release()
@@ -176,7 +174,7 @@ class ReadRows:
         is_array = self._are_here
         total = np.zeros(n_leaves)
         sums = None
-        for block in row_blocks(len(leaf_of), len(leaf_of) if is_array else MAPPED_ROWS):
+        for block in row_blocks(len(leaf_of), len(leaf_of) if is_array else DATA.mapped_rows):
             numbers = np.arange(block.start, block.stop)
             mass = None if weights is None else weights.take(numbers)
             label = leaf_of[block]
@@ -373,7 +371,7 @@ def number_leaves(
     for block in row_blocks(len(rows), 2**12):
         leaf_of[rows[block]] = np.arange(block.start, block.stop)
         storage.release()  # the parts of a file around each of them
-    tasks = [(leaf_of, parents, block) for block in row_blocks(len(parents), NUMBERED_ROWS)]
+    tasks = [(leaf_of, parents, block) for block in row_blocks(len(parents), DATA.numbered_rows)]
     for _ in engine.run(number_block, tasks, len(tasks)):
         storage.release()
     return leaf_of
@@ -382,12 +380,6 @@ def number_leaves(
 def number_block(leaf_of: IntArray, parents: IntArray, rows: slice) -> None:
     """Give rows the number of their leaf; the rows that stand for leaves have it already."""
     leaf_of[rows] = leaf_of[parents[rows]]
-
-
-# Within these limits, products of weights and values neither overflow nor vanish: squares of values
-# are finite.
-SMALLEST_WEIGHT = 1e-150
-LARGEST_TOTAL = 1e150
 
 
 @dataclass(frozen=True)
@@ -559,14 +551,14 @@ def check_range(smallest: float, total: float) -> None:
     """Raise if sample weights, of which this is the smallest positive one and the sum, cannot be
     computed with.
     """
-    if not total <= LARGEST_TOTAL:
+    if not total <= DATA.largest_total:
         raise ValueError(
-            f"sample_weight has sum {total:.3g}, and sums of more than {LARGEST_TOTAL:g} would "
-            "overflow: divide all weights by the same number."
+            f"sample_weight has sum {total:.3g}, and sums of more than {DATA.largest_total:g} "
+            "would overflow: divide all weights by the same number."
         )
-    if smallest < SMALLEST_WEIGHT:
+    if smallest < DATA.smallest_weight:
         raise ValueError(
             f"sample_weight has positive values down to {smallest:.3g}, and those below "
-            f"{SMALLEST_WEIGHT:g} would vanish in products: set them to 0, or multiply all weights "
-            "by the same number."
+            f"{DATA.smallest_weight:g} would vanish in products: set them to 0, or multiply all "
+            "weights by the same number."
         )

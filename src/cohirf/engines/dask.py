@@ -31,22 +31,6 @@ from cohirf.rows.storage import Engine, NumberedRows, SerialEngine, Storage
 from cohirf.sources.arrays import DASK_ARRAY, ArraySource
 
 OWN_VERSION = "__import__('cohirf').__version__"
-GONE = (
-    "The Dask cluster is gone, or has lost data that cannot be computed again, or its client is "
-    "not the active one: activate the client with client.as_current(), or connect to a cluster "
-    "and repeat the fit. With checkpoint=, the fit continues where it stopped"
-)
-FAULTS = {
-    "KilledWorker": (
-        "Several workers died while they ran the same batches, perhaps because of too little "
-        "memory: lower batch_size, or rechunk X to smaller chunks. See the logs of the workers "
-        "for the cause"
-    ),
-    "NoValidWorkerError": GONE,
-    "CancelledError": GONE,
-    "CommClosedError": GONE,
-    "ValueError": GONE,
-}
 
 
 def dask() -> Any:
@@ -393,15 +377,33 @@ def naming_faults() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        kinds = {kind.__name__ for kind in type(error).__mro__}
-        words = next(
-            (words for kind, words in FAULTS.items() if kind in kinds and _is_of_dask(error)), None
-        )
+        words = _explain(error)
         if words is None:
             raise
         raise RuntimeError(
             f"{words} ({type(error).__name__}: {str(error).partition(os.linesep)[0]})"
         ) from error
+
+
+def _explain(error: Exception) -> str | None:
+    """Return what has happened to the cluster, and what to do; None if it is no error of Dask."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    if not _is_of_dask(error):
+        return None
+    if "KilledWorker" in kinds:
+        return (
+            "Several workers died while they ran the same batches, perhaps because of too little "
+            "memory: lower batch_size, or rechunk X to smaller chunks. See the logs of the workers "
+            "for the cause"
+        )
+    if kinds & {"NoValidWorkerError", "CancelledError", "CommClosedError", "ValueError"}:
+        return (
+            "The Dask cluster is gone, or has lost data that cannot be computed again, or its "
+            "client is not the active one: activate the client with client.as_current(), or "
+            "connect to a cluster and repeat the fit. With checkpoint=, the fit continues where it "
+            "stopped"
+        )
+    return None
 
 
 def _is_of_dask(error: Exception) -> bool:

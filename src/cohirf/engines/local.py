@@ -61,9 +61,6 @@ Function = Callable[..., Any]
 Task = tuple[Any, ...]
 Tasks = Iterable[Task]
 
-# exactly these classes: backends of clusters, such as Ray's, may be subclasses
-LOCAL_BACKENDS = {SequentialBackend, ThreadingBackend, LokyBackend, MultiprocessingBackend}
-
 
 @dataclass(frozen=True)
 class LocalEngine(Engine):
@@ -81,7 +78,7 @@ class LocalEngine(Engine):
     @property
     def writes_here(self) -> bool:
         """Whether tasks run on this machine; the user may have chosen a backend of another one."""
-        return type(get_active_backend()[0]) in LOCAL_BACKENDS
+        return _is_backend_local()
 
     def share(self, rows: Any) -> Any:
         """Return rows that processes of this machine read from a file, which is written when they
@@ -146,6 +143,13 @@ class ThreadEngine(Engine):
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""
         return map_in_groups(lambda task: function(*task), tasks)
+
+
+def _is_backend_local() -> bool:
+    """Return whether the backend of joblib, which the user may have chosen, runs tasks here."""
+    # exactly these classes: backends of clusters, such as Ray's, may be subclasses
+    local = (SequentialBackend, ThreadingBackend, LokyBackend, MultiprocessingBackend)
+    return type(get_active_backend()[0]) in local
 
 
 def local_engine(n_jobs: int | None) -> Engine:
@@ -281,8 +285,7 @@ def one_thread() -> Any:
 @contextmanager
 def threads_of_fit(n_jobs: int | None) -> Iterator[None]:
     """Give a fit ``n_jobs`` threads for blocks of rows, each with one thread of BLAS and OpenMP."""
-    is_here = type(get_active_backend()[0]) in LOCAL_BACKENDS
-    n_threads = effective_n_jobs(n_jobs) if is_here else 1
+    n_threads = effective_n_jobs(n_jobs) if _is_backend_local() else 1
     with one_thread(), on_threads(n_threads, partial(_begin_thread, get_config())):
         yield
 

@@ -23,7 +23,8 @@ from cohirf.data import Data
 from cohirf.data.first_level import DataWeights
 from cohirf.error_contexts import warn_caller
 from cohirf.fitting.contraction import make_contraction
-from cohirf.fitting.locality import OVERLAP, LocalRows, LocalSize
+from cohirf.fitting.locality import LocalRows, LocalSize
+from cohirf.fitting.policy import LOCAL, WARNING
 from cohirf.fitting.settings import Settings, Settled
 from cohirf.optional import is_installed
 from cohirf.planning import (
@@ -37,20 +38,6 @@ from cohirf.rows.containers import container_of
 from cohirf.rows.metric_spaces import find_space
 from cohirf.spanning.settings import is_hdbscan
 from cohirf.store.checkpoint import open_checkpoint
-
-# From so many rows and neighbours on, a fit is looked at; measured: scikit-learn takes about so
-# long for each neighbour that DBSCAN lists, and longer with OPTICS. Halos and batches that grow
-# change it: it decides whether to warn, and is no forecast (a fit of 30 s by this rule took 21 s,
-# and one of 113 s had done two of three batches after 133 s).
-LOOKED_AT_ROWS = 20_000
-SAMPLED = 1000
-MANY_NEIGHBOURS = 1000
-LISTED_SECONDS = 1e-7
-LONG_SECONDS = 60.0
-# Of HDBSCAN, from so many neighbours of each row on; measured for each row and neighbour, on one
-# core
-MANY_SAMPLES = 100
-SAMPLE_SECONDS = 2e-7
 
 
 def valid_weights(settings: Settings, data: Data, sample_weight: Any) -> DataWeights:
@@ -123,7 +110,7 @@ def measure_batches(
             return Settled(entropy, size.n_rows)
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
-        options = {"overlap": OVERLAP, "n_readable": neighbourhood.n_rows}
+        options = {"overlap": LOCAL.overlap, "n_readable": neighbourhood.n_rows}
         if size.may_grow and must_fit:
             options["grow"] = partial(_grow_batches, settings, rows)
     plan = plan_batches(read_sample, n_rows, contraction, room, **options)
@@ -146,7 +133,7 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
     """
     method = contraction.views.method
     n_rows = data.rows.n_rows
-    if n_rows < LOOKED_AT_ROWS or contraction.device is not None:
+    if n_rows < WARNING.rows or contraction.device is not None:
         return
     if is_hdbscan(method.prototype):
         _warn_of_many_samples(method, n_rows)
@@ -157,7 +144,7 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
         return  # a pipeline has other features, and so has a view
     if not lists_neighbours(method.prototype):
         return
-    sample = _draw_sample(data, contraction.views.entropy, SAMPLED)
+    sample = _draw_sample(data, contraction.views.entropy, WARNING.sampled_rows)
     if not container_of(sample).is_dense:
         return
     batch_rows = min(n_rows, contraction.batch_size or n_rows)
@@ -167,8 +154,8 @@ def warn_of_long_fit(settings: Settings, data: Data, contraction: Contraction) -
         return
     name, radius, n_neighbours = found
     n_neighbours = min(n_neighbours, batch_rows)
-    seconds = n_rows * n_neighbours * LISTED_SECONDS
-    if n_neighbours >= MANY_NEIGHBOURS and seconds >= LONG_SECONDS:
+    seconds = n_rows * n_neighbours * WARNING.seconds_per_neighbour
+    if n_neighbours >= WARNING.neighbours and seconds >= WARNING.seconds:
         warn_caller(
             f"This fit will take long: {method.name} lists all neighbours within "
             f"{name}={radius:g}, about {n_neighbours:,.0f} of each of {n_rows:,} rows. "
@@ -181,7 +168,8 @@ def _warn_of_many_samples(method: BaseMethod, n_rows: int) -> None:
     """Warn if HDBSCAN takes very many neighbours of each row from its smallest cluster."""
     size = method.prototype.min_cluster_size
     is_implied = method.prototype.min_samples is None and isinstance(size, Integral)
-    if is_implied and size >= MANY_SAMPLES and n_rows * size * SAMPLE_SECONDS >= LONG_SECONDS:
+    seconds = n_rows * size * WARNING.seconds_per_sample
+    if is_implied and size >= WARNING.samples and seconds >= WARNING.seconds:
         warn_caller(
             f"This fit will take long: without min_samples, {method.name} takes it from "
             f"min_cluster_size={size}, and finds so many neighbours of each of {n_rows:,} rows. "

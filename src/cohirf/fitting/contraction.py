@@ -14,7 +14,8 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.randomness import Entropy
 from cohirf.beyond.majority import join_rare_groups
-from cohirf.clusterers.grid_dbscan import MIN_KERNEL_ROWS, GridDBSCAN, computed
+from cohirf.clusterers.grid_dbscan import GridDBSCAN, computed
+from cohirf.clusterers.policy import GRID
 from cohirf.data import Data
 from cohirf.fitting.families import is_k_means
 from cohirf.fitting.settings import Settings, Settled
@@ -65,7 +66,7 @@ def _central_rows(settings: Settings, views: Views, data: Data, device: Any) -> 
     """
     choose = settings.choose_medoids
     is_compiled = isinstance(views.method.prototype, GridDBSCAN) and is_installed("numba")
-    if not is_compiled or device is not None or data.rows.n_rows < MIN_KERNEL_ROWS:
+    if not is_compiled or device is not None or data.rows.n_rows < GRID.rows:
         return {"choose_medoids": choose}
     from cohirf.clusterers import central_rows
 

@@ -26,17 +26,13 @@ from cohirf.beyond.merge_tree import (
 )
 from cohirf.choice import Choice, count_crumbs
 from cohirf.data.first_level import FirstLevel
-from cohirf.fitting.families import LINKED_PER_CLUSTER
 from cohirf.fitting.merging import SampleOfFit
+from cohirf.fitting.policy import END, GROUP
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.later import Later
-
-MEAN_DIGITS = (
-    12  # of means, relative to the largest: sums of identical rows differ in the last digits
-)
 
 
 @dataclass(frozen=True)
@@ -170,7 +166,7 @@ def count_distinct(means: Any, most: int) -> int:
     """
     if means.shape[0] == 0:
         return most
-    scaled = container_of(means).round(means, MEAN_DIGITS)
+    scaled = container_of(means).round(means, END.mean_digits)
     distinct = find_few_distinct(scaled, most - 1)
     return most if distinct is None else int(distinct.max()) + 1
 
@@ -212,7 +208,7 @@ def _end_with(
         of_leaf = np.full(len(roots), -1)
         clustered = ~last.is_noise
         of_leaf[clustered] = label[np.searchsorted(medoids, roots[clustered])]
-        max_linked = max(len(np.unique(label)), LINKED_PER_CLUSTER)
+        max_linked = max(len(np.unique(label)), GROUP.linked_per_cluster)
         grow = last.growing(max_linked, of_leaf, link, _link_last(settings, link))
         tree = Later(partial(_first_of, grow))
     is_merged = len(np.unique(label)) < n_found

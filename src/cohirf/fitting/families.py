@@ -39,26 +39,14 @@ from cohirf.fitting.locality import (
     plan_spanning,
     refuse_obstacle,
 )
-from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
+from cohirf.fitting.policy import GROUP, QUICK
+from cohirf.fitting.quick_k_means import QuickKMeans
 from cohirf.planning.plan import Room
 from cohirf.spanning.settings import is_hdbscan
 
 if TYPE_CHECKING:
     from cohirf.fitting.end_of_levels import EndOfLevels
     from cohirf.fitting.ending import Ending
-
-# clusters that K-Means is told for each that is wanted; other methods in several batches, too
-FINER = 4
-# With many clusters, K-Means is told fewer of them for each: two, as soon as these are so many.
-# They are small then.
-MANY_INNER = 400
-LINKED_PER_CLUSTER = (
-    20  # groups in the tree of one batch for each cluster that is wanted; the others join these
-)
-# of more groups, another level is contracted; of fewer, light ones join heavy ones
-MAX_GROUPS = 4 * MAX_LINKED
-FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
-AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is chosen after the levels
 
 
 @dataclass(frozen=True)
@@ -80,7 +68,7 @@ class Family:
         None if the base method finds it.
         """
         if self.n_clusters is None and self.is_chosen:
-            return AUTO_CLUSTERS // FINER
+            return GROUP.unknown // GROUP.finer
         return self.n_clusters
 
     @property
@@ -116,15 +104,17 @@ class Family:
         if wanted is None or method.told is None:
             return method
         if self.n_clusters is None:
-            return method.telling(AUTO_CLUSTERS, asked=wanted)
+            return method.telling(GROUP.unknown, asked=wanted)
         if several_batches:
             method = _quickened(method)
-            return method.telling((FINER_IN_ONE_VIEW if one_view else FINER) * wanted, asked=wanted)
+            return method.telling(
+                (GROUP.finer_in_one_view if one_view else GROUP.finer) * wanted, asked=wanted
+            )
         # K-Means has the criterion of the tree: together they find better clusters than either. In
         # one batch, other methods are told what they are to find.
         if not is_k_means(method):
             return method.telling(wanted, asked=wanted)
-        return method.telling(_count_inner(wanted), asked=wanted, max_iter=ITERATIONS)
+        return method.telling(_count_inner(wanted), asked=wanted, max_iter=QUICK.iterations)
 
     def count_asked(self, method: BaseMethod) -> int | None:
         """Return how many clusters a base method is asked for; None if nobody has asked."""
@@ -191,7 +181,7 @@ class Family:
     @property
     def n_cells(self) -> int:
         """Number of cells, in one batch and in several."""
-        return min(LINKED_PER_CLUSTER * (self.n_sought or 1), MAX_LINKED)
+        return min(GROUP.linked_per_cluster * (self.n_sought or 1), MAX_LINKED)
 
     def max_linked(self, state: FitState) -> int:
         """Return how many groups the tree has, before the lighter ones join them.
@@ -253,7 +243,7 @@ class TakesNumber(Family):
 
     def is_reached(self, state: FitState) -> bool:
         """Return whether the levels end: there are few enough groups to merge them."""
-        return state.n_active <= MAX_GROUPS or super().is_reached(state)
+        return state.n_active <= GROUP.most or super().is_reached(state)
 
     def wanted_merge(self, merge: str) -> str:
         """Return the merge that the fit ends with, given the parameter: "auto" if it is chosen."""
@@ -442,7 +432,7 @@ def _quickened(method: BaseMethod) -> BaseMethod:
 
 def _count_inner(wanted: int) -> int:
     """Return how many clusters K-Means is told in one batch, if so many are wanted."""
-    return min(FINER * wanted, max(MANY_INNER, 2 * wanted))
+    return min(GROUP.finer * wanted, max(GROUP.many_inner, 2 * wanted))
 
 
 def is_k_means(method: BaseMethod) -> bool:

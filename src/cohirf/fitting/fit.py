@@ -35,12 +35,13 @@ from cohirf.data.first_level import DataWeights, FirstLevel, Setup
 from cohirf.engines import ThreadEngine, local_engine
 from cohirf.engines.local import threads_of_fit
 from cohirf.error_contexts import showing_warnings_once, warn_caller
-from cohirf.fitting.begin import LOOKED_AT_ROWS, open_or_measure, valid_weights, warn_of_long_fit
+from cohirf.fitting.begin import open_or_measure, valid_weights, warn_of_long_fit
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.end_of_levels import EndOfLevels
 from cohirf.fitting.ending import Ending, LastLevel, end_update
 from cohirf.fitting.locality import LocalPlan, LocalRows, refuse_pipeline
 from cohirf.fitting.merging import SampleOfFit, choose_first
+from cohirf.fitting.policy import WARNING
 from cohirf.fitting.quick_k_means import QuickKMeans
 from cohirf.fitting.results import RunLevels, collect_results
 from cohirf.fitting.settings import Settings, Settled
@@ -85,7 +86,7 @@ def fit_data(
             settings = settings.aiming_at(choice.n_clusters)
         weighted = weights is not None or settings.sum_mass
         contraction = make_contraction(settings, data, settled, weighted=weighted)
-        if known is None and data.rows.n_rows >= LOOKED_AT_ROWS:
+        if known is None and data.rows.n_rows >= WARNING.rows:
             warn_of_long_fit(settings, data, contraction)
         stack.enter_context(showing_warnings_once())
         if weights is None or weights.positive is None:

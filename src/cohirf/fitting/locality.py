@@ -23,6 +23,7 @@ from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
 from cohirf.data import Data
 from cohirf.data.first_level import FirstLevel
 from cohirf.data.on_dask import OnDask
+from cohirf.fitting.policy import LOCAL
 from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import format_bytes, resident_bytes
 from cohirf.planning.plan import Room
@@ -35,32 +36,6 @@ from cohirf.spanning.policy import LISTS
 from cohirf.spanning.settings import SpanningSettings, find_obstacle, settings_of
 from cohirf.spanning.spanning_labels import SpanningLabels, may_miss_neighbours
 from cohirf.wording import setting
-
-# A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree
-# of all rows leave it. So its batches have at least this many rows. With many features, the time
-# for a row grows with the batch, and neighbours that batches miss are found afterwards: batches are
-# this many times smaller.
-SPANNED_ROWS = 2**17
-SMALLER_LISTED = 16
-SPANNED_BYTES = 350  # of a row of a batch, beside its values and its neighbours
-# Kept for each row of the data, where edges and lists of neighbours are in files, and where in
-# memory. Only the first was measured; the others are estimates.
-SPANNED_KEPT = (36, 120)
-LISTED_KEPT = (240, 640)
-# Rows of a halo that does not follow from a radius, in multiples of the rows of its cell. With 1,
-# each row is clustered about twice; wider halos cost as much more. Spanning trees need less: edges
-# that no batch has are found afterwards.
-OVERLAP = 1.0
-SPANNED_OVERLAP = 0.5
-# Kernels of DBSCAN take about 150 bytes per row, and no longer for each row of a larger batch. So
-# its batches have at least this many rows.
-DENSITY_ROWS = 2**17
-DENSITY_BYTES = 150
-# measured, while they are compiled
-KERNELS = "cohirf.clusterers.grid_kernels"
-KERNEL_BYTES = 160_000_000
-SPARSE_FEATURES = 256  # sparse rows with more features are not made dense for spanning trees
-MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bit integers
 
 
 @dataclass(frozen=True)
@@ -96,7 +71,7 @@ class LocalRows:
 
         Sparse rows of very many features might have none.
         """
-        if self.data.n_features <= SPARSE_FEATURES:
+        if self.data.n_features <= LOCAL.sparse_features:
             return True
         return container_of(self.data.take(np.arange(1))).is_dense
 
@@ -195,7 +170,7 @@ def plan_by_reach(rows: LocalRows) -> LocalPlan:
         reach = find_reach(method, rows.data.n_features)
     else:
         reach = None
-    locality = _make_locality(rows, batch_size, OVERLAP, reach)
+    locality = _make_locality(rows, batch_size, LOCAL.overlap, reach)
     return LocalPlan(locality, method)
 
 
@@ -244,12 +219,12 @@ def plan_density(rows: LocalRows, density: DensityLabels) -> LocalPlan:
     batch_size = rows.contraction.batch_size
     assert batch_size is not None  # there are several batches
     if density.has_kernels:
-        size = max(batch_size, DENSITY_ROWS)
+        size = max(batch_size, LOCAL.density_rows)
     else:
         size = batch_size
     locality = Locality(
         size,
-        OVERLAP,
+        LOCAL.overlap,
         density.reach,
         rows.contraction.views.entropy,
         grows=True,
@@ -269,9 +244,9 @@ def find_spanning(rows: LocalRows) -> SpanningSettings | None:
     settings = settings_of(rows.method)
     if settings is None or not rows.sees_everything or not rows.are_dense:
         return None
-    if rows.n_rows > MAX_SPANNED:
+    if rows.n_rows > LOCAL.most_spanned:
         raise ValueError(
-            f"HDBSCAN in local batches takes at most {MAX_SPANNED:,} rows, and X has "
+            f"HDBSCAN in local batches takes at most {LOCAL.most_spanned:,} rows, and X has "
             f'{rows.n_rows:,}: use batches="random", '
             f"or DBSCAN."
         )
@@ -285,7 +260,9 @@ def plan_spanning(rows: LocalRows, spanned: SpanningSettings) -> LocalPlan:
     batch_size = rows.contraction.batch_size
     assert batch_size is not None  # there are several batches
     size = max(batch_size, count_spanned(data, spanned))
-    locality = _make_locality(rows, size, SPANNED_OVERLAP, find_reach(rows.method, data.n_features))
+    locality = _make_locality(
+        rows, size, LOCAL.spanned_overlap, find_reach(rows.method, data.n_features)
+    )
     has_gaps = data.column_means is not None
     space = rows.contraction.space
     labels = SpanningLabels(spanned, locality, has_gaps, data.n_features, rows.n_jobs, space)
@@ -312,11 +289,11 @@ def count_spanned(data: Data, spanned: SpanningSettings, room: Room | None = Non
     """
     may_miss = may_miss_neighbours(data.n_features)
     is_found_later = may_miss and spanned.min_samples <= LISTS.longest
-    n_rows = SPANNED_ROWS // SMALLER_LISTED if is_found_later else SPANNED_ROWS
+    n_rows = LOCAL.spanned_rows // LOCAL.smaller_listed if is_found_later else LOCAL.spanned_rows
     if room is not None and not isinstance(data, OnDask):
-        row_bytes = SPANNED_BYTES + 24 * data.n_features + 12 * spanned.min_samples
+        row_bytes = LOCAL.spanned_bytes + 24 * data.n_features + 12 * spanned.min_samples
         batch_bytes = room.n_jobs * int(LARGEST_BATCH * row_bytes * min(n_rows, data.rows.n_rows))
-        kept_bytes = (LISTED_KEPT if may_miss else SPANNED_KEPT)[
+        kept_bytes = (LOCAL.listed_kept if may_miss else LOCAL.spanned_kept)[
             room.held_bytes is None
         ] * data.rows.n_rows
         _take_room(
@@ -337,22 +314,25 @@ def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
     """
     n_rows: int = data.rows.n_rows
     if isinstance(data, OnDask):
-        return min(n_rows, DENSITY_ROWS)
-    row_bytes = DENSITY_BYTES + data.n_features * np.dtype(data.dtype).itemsize
-    if resident_bytes() + _compiled_bytes(KERNELS) + row_bytes * n_rows <= memory_limit:
+        return min(n_rows, LOCAL.density_rows)
+    row_bytes = LOCAL.density_bytes + data.n_features * np.dtype(data.dtype).itemsize
+    if (
+        resident_bytes() + _compiled_bytes("cohirf.clusterers.grid_kernels") + row_bytes * n_rows
+        <= memory_limit
+    ):
         return None
     if must_fit:
         _take_room(
             memory_limit,
             "DBSCAN",
-            int((1 + OVERLAP) * row_bytes * min(n_rows, DENSITY_ROWS)),
-            KERNELS,
+            int((1 + LOCAL.overlap) * row_bytes * min(n_rows, LOCAL.density_rows)),
+            "cohirf.clusterers.grid_kernels",
         )
-    return min(n_rows, DENSITY_ROWS)
+    return min(n_rows, LOCAL.density_rows)
 
 
 def _compiled_bytes(kernels: str) -> int:
-    return 0 if kernels in sys.modules else KERNEL_BYTES
+    return 0 if kernels in sys.modules else LOCAL.kernel_bytes
 
 
 def _take_room(

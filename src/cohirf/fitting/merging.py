@@ -54,15 +54,13 @@ from cohirf.beyond.policy import GRAPH, MERGE
 from cohirf.choice import Choice, choose_number, count_crumbs
 from cohirf.data import Data
 from cohirf.data.first_level import Counts, DataWeights, FirstLevel
-from cohirf.fitting.quick_k_means import ITERATIONS
+from cohirf.fitting.policy import END, QUICK
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells, NestedCells
 from cohirf.rows.arrays import as_array, join_rows, narrow_indices, put_on_device, to_host
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, Population, draw_by_mass, take_in_order
-
-FAR = 3.0  # times the largest distance between a group and the next one
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class Division:
             return self
         gaps = pairwise_distances_argmin_min(self.means[small], self.means[large])[1]
         between = NearestNeighbors(n_neighbors=1).fit(self.means[large]).kneighbors()[0]
-        far = small[gaps > FAR * between.max()]
+        far = small[gaps > END.far * between.max()]
         if len(far) == 0 or float(self.mass[far].sum()) >= few:
             return self
         return replace(self, linkage=merge_last(self.linkage, far))
@@ -150,7 +148,7 @@ def divide_by_means(
         centres = groups.means[np.sort(np.argsort(-groups.mass, kind="stable")[:n_cells])]
     else:
         k_means = KMeans(
-            n_cells, n_init=1, max_iter=ITERATIONS, random_state=int(rng.integers(2**31))
+            n_cells, n_init=1, max_iter=QUICK.iterations, random_state=int(rng.integers(2**31))
         )
         means = narrow_indices(groups.means)
         found = k_means.fit(means, sample_weight=groups.mass).cluster_centers_
@@ -193,7 +191,9 @@ def divide_by_centres(
         .means
     )
     begin = as_array(begin)
-    moved = container_of(there).move_centres(there, put_on_device(mass, device), begin, ITERATIONS)
+    moved = container_of(there).move_centres(
+        there, put_on_device(mass, device), begin, QUICK.iterations
+    )
     moved = container_of(values).like(values, moved)
     if moved.shape[0] < n_clusters:
         return None
@@ -270,7 +270,7 @@ def find_far(points: Any) -> IntArray:
         return np.empty(0, dtype=np.int64)
     gaps = NearestNeighbors(n_neighbors=most).fit(centre(points)).kneighbors()[0][:, -1]
     order = np.argsort(-gaps, kind="stable")[: most + 1]
-    is_step = gaps[order[:-1]] > FAR * gaps[order[1:]]
+    is_step = gaps[order[:-1]] > END.far * gaps[order[1:]]
     n_far = int(np.flatnonzero(is_step)[-1]) + 1 if is_step.any() else 0
     return order[:n_far]
 
@@ -285,11 +285,6 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
         distances[block] = container_of(difference).square_lengths(difference)
     order = np.lexsort((distances, nearest))
     return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])
-
-
-# rows by which the centres of clusters are moved
-FEWEST_MOVED = 10_000
-MOVED_PER_CLUSTER = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -439,7 +434,7 @@ class Chooser:
         """Return the division by centres that follow from a division, if these can be moved."""
         if not 1 < n_clusters < len(division.rows):
             return division
-        sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
+        sample = self.draw(max(END.moved_rows, END.moved_per_cluster * n_clusters))
         # of rows that were read once, few may be known
         if len(sample.rows) < MERGE.rows_per_cluster * n_clusters:
             return division

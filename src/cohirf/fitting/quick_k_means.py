@@ -19,16 +19,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from cohirf.error_contexts import ignoring_warnings
+from cohirf.fitting.policy import QUICK
 from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows, to_host
 from cohirf.rows.containers import container_of
 from cohirf.rows.distances import find_nearest
 from cohirf.rows.threads import map_blocks
-
-SAMPLED_PER_CLUSTER = 100
-SEEDS_PER_CLUSTER = 10
-ITERATIONS = 10
-DRAWN_PER_NEW = 16
-NOT_PERMUTED = 1_000_000
 
 
 class QuickKMeans(ClusterMixin, BaseEstimator):
@@ -45,7 +40,7 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
         """Cluster the rows of ``X``, where they are."""
         rng = check_random_state(self.random_state)
         n_rows = X.shape[0]
-        rows = _draw_some(rng, n_rows, SAMPLED_PER_CLUSTER * self.n_clusters)
+        rows = _draw_some(rng, n_rows, QUICK.rows_per_cluster * self.n_clusters)
         some, weights = (
             (X, sample_weight)
             if rows is None
@@ -53,11 +48,11 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
         )
         seeds = self._seed(some, weights, rng)
         if not is_here(X) or sparse.issparse(X):
-            centres = container_of(some).move_centres(some, weights, seeds, ITERATIONS)
+            centres = container_of(some).move_centres(some, weights, seeds, QUICK.iterations)
             self.labels_ = find_nearest(X, centres, exact=False)
             return self
         method = KMeans(
-            self.n_clusters, init=seeds, n_init=1, max_iter=ITERATIONS, random_state=rng
+            self.n_clusters, init=seeds, n_init=1, max_iter=QUICK.iterations, random_state=rng
         )
         # fewer distinct rows than inner clusters matter to nobody
         with ignoring_warnings(ConvergenceWarning):
@@ -67,7 +62,7 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
 
     def _seed(self, X: Any, sample_weight: Any, rng: Any) -> Any:
         """Return centres to begin with: rows that are far from each other, among a few."""
-        rows = _draw_some(rng, X.shape[0], SEEDS_PER_CLUSTER * self.n_clusters)
+        rows = _draw_some(rng, X.shape[0], QUICK.seed_rows_per_cluster * self.n_clusters)
         some, weights = (
             (X, sample_weight)
             if rows is None
@@ -102,7 +97,7 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     n_found = 0
     uniforms = rng.random_sample(n_drawn)
     while n_found < n_drawn:
-        n_new = 1 if is_here(X) else 1 + n_found // DRAWN_PER_NEW
+        n_new = 1 if is_here(X) else 1 + n_found // QUICK.drawn_per_new
         rows = _draw_by_chance(closest * weights, uniforms[n_found : n_found + n_new])
         products = points @ _as_columns(points, rows)
         distances = squares + xp.min(xp.take(squares, rows)[None, :] - 2 * products, axis=1)
@@ -165,7 +160,7 @@ def _draw_some(rng: Any, n_rows: int, n_drawn: int) -> Any:
     """
     if n_rows <= n_drawn:
         return None
-    if n_rows < NOT_PERMUTED:
+    if n_rows < QUICK.permuted_rows:
         return np.sort(rng.choice(n_rows, n_drawn, replace=False))
     drawn = np.random.default_rng(rng.randint(2**31 - 1)).choice(
         n_rows, n_drawn, replace=False, shuffle=False

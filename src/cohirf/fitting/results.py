@@ -20,6 +20,7 @@ from cohirf.choice import Choice
 from cohirf.data import Data, InMemory
 from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
+from cohirf.fitting.policy import END
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import LANDMARK, Cells, Landmarks, NestedCells, sample_landmarks
 from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
@@ -393,9 +394,6 @@ def _label_left_out(
     first_level.join(left_out, join_rows(leaves))
 
 
-EXEMPLAR_CELLS = 2**19
-
-
 @dataclass(frozen=True)
 class RowsAsPoints:
     """Rows as points whose Euclidean distances are computed: missing cells are replaced by the
@@ -447,7 +445,7 @@ def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
         return clustered, own, container_of(difference).row_dots(difference, difference)
 
     row_cells = container_of(means).stored(means).size // max(1, n_labels)
-    blocks = row_blocks(rows.n_rows, max(1, EXEMPLAR_CELLS // max(1, row_cells)))
+    blocks = row_blocks(rows.n_rows, max(1, END.exemplar_cells // max(1, row_cells)))
     if is_in_memory(rows):
         measured = map_in_groups(measure, blocks)
     else:

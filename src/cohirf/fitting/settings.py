@@ -35,6 +35,7 @@ from cohirf.algorithm.randomness import Entropy
 from cohirf.beyond.majority import majority_consensus
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.families import Family, choose_family
+from cohirf.fitting.policy import GROUP
 from cohirf.parameters import Parameters, remedies_for
 from cohirf.planning.memory import read_memory_limit
 from cohirf.problems import Remedies
@@ -42,13 +43,6 @@ from cohirf.wording import setting
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
-# Kernels compare pairs of rows, so of a larger cluster a random sample is compared: 1,000 rows take
-# 8 MB, all rows of a large batch would take more than there is.
-MAX_CANDIDATES = 1000
-# With few batches, the finer groups of the strict consensus gave better clusters. With many, they
-# are contracted too slowly, and were no better.
-FEW_BATCHES = 50
-MAJORITY = 0.5
 
 
 @dataclass(frozen=True)
@@ -196,7 +190,7 @@ def _choose_consensus(
 ) -> Callable[[Codes], Consensus]:
     """Return the consensus that a parameter stands for; ``n_clusters`` are wanted, if known."""
     if consensus == "auto":
-        consensus = "strict" if 1 < n_batches <= FEW_BATCHES else "majority"
+        consensus = "strict" if 1 < n_batches <= GROUP.few_batches else "majority"
     if consensus == "strict":
         return strict_consensus
     if consensus != "majority":
@@ -204,8 +198,8 @@ def _choose_consensus(
             relaxed_consensus, threshold=RELAXED if consensus == "relaxed" else float(consensus)
         )
     if n_batches > 1 or n_clusters is None:
-        return partial(majority_consensus, majority=MAJORITY)
-    return partial(ample_majority, majority=MAJORITY, n_clusters=n_clusters)
+        return partial(majority_consensus, majority=GROUP.majority)
+    return partial(ample_majority, majority=GROUP.majority, n_clusters=n_clusters)
 
 
 def ample_majority(codes: Codes, majority: float, n_clusters: int) -> Consensus:
@@ -226,9 +220,9 @@ def _choose_medoid_function(medoid: Any) -> ChooseMedoids:
         if medoid in CENTRALITY:
             return partial(choose_central_medoids, centrality=CENTRALITY[medoid])
         return partial(
-            choose_sampled_medoids, similarity=SIMILARITY[medoid], max_candidates=MAX_CANDIDATES
+            choose_sampled_medoids, similarity=SIMILARITY[medoid], max_candidates=GROUP.candidates
         )
-    limits: dict[str, Any] = {"max_candidates": MAX_CANDIDATES}
+    limits: dict[str, Any] = {"max_candidates": GROUP.candidates}
     if isinstance(medoid, SampledMedoid):
         limits = {"max_candidates": medoid.most, "share": medoid.share}
     return partial(choose_sampled_medoids, similarity=CallableSimilarity(medoid), **limits)

@@ -17,7 +17,6 @@ from cohirf.rows.grouping import IntArray
 from cohirf.spanning.settings import SpanningSettings, is_hdbscan, settings_of
 
 NEIGHBOURS = "precomputed_nearest_neighbors"  # of SpectralClustering: distances to neighbours
-ASKS = ("metric", "affinity")  # parameters by which methods ask for a graph
 
 
 def label_by_method(graph: Graph, method: BaseMethod, rng: np.random.Generator) -> DensityLabels:
@@ -56,7 +55,8 @@ def told_of_graph(method: Any) -> Any:
     if not hasattr(method, "get_params"):
         return method
     given = method.get_params(deep=False)
-    name = next((name for name in ASKS if name in given), None)
+    # parameters by which methods ask for a graph
+    name = next((name for name in ("metric", "affinity") if name in given), None)
     if name is None or given[name] in ("precomputed", NEIGHBOURS):
         return method
     usual = signature(type(method).__init__).parameters.get(name)

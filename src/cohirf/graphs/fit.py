@@ -29,6 +29,7 @@ from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import Choice, count_crumbs
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once, warn_caller
+from cohirf.fitting.policy import GROUP
 from cohirf.fitting.settings import Settings
 from cohirf.graphs.base_methods import label_by_method
 from cohirf.graphs.density import DensityLabels
@@ -47,9 +48,6 @@ from cohirf.rows.grouping import (
 from cohirf.rows.later import Later
 from cohirf.summary.rows import Part, RowMap, RowResults
 from cohirf.summary.state import FinalClusters, FittedState, NodeReach
-
-FINER = 4  # times as many clusters in each view as are wanted
-AUTO_CLUSTERS = 60  # of each view, if the number is chosen
 
 
 def open_training_graph(
@@ -202,7 +200,7 @@ def _agree(settings: Settings, codes: Codes) -> Consensus:
 
 def _count_inner(settings: Settings) -> int:
     wanted = settings.family.n_clusters
-    return AUTO_CLUSTERS if wanted is None else FINER * wanted
+    return GROUP.unknown if wanted is None else GROUP.finer * wanted
 
 
 def _label_view(

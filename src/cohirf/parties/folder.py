@@ -26,9 +26,6 @@ from cohirf.store import schema
 from cohirf.store.archive import Archive
 from cohirf.store.files import refusing, replacing, shown
 
-# seconds between two looks into the folder
-SHORTEST_WAIT = 0.01
-LONGEST_WAIT = 1.0
 WRITE_ANEW = "Remove the file, and start its writer again: it writes it anew."
 
 PARTY_KIND = "cohirf-parties"
@@ -257,10 +254,11 @@ class _Waiting:
 
     def __init__(self, timeout: float | None) -> None:
         self._until = None if timeout is None else time.monotonic() + timeout
-        self._seconds = SHORTEST_WAIT
+        self._seconds = 0.01  # between two looks into the folder
 
     def wait(self, reason: str) -> None:
         if self._until is not None and time.monotonic() > self._until:
             raise TimeoutError(f"{reason}: start it again, or wait longer.")
         time.sleep(self._seconds)
-        self._seconds = min(1.5 * self._seconds, LONGEST_WAIT)
+        longest = 1.0
+        self._seconds = min(1.5 * self._seconds, longest)

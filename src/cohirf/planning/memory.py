@@ -23,7 +23,6 @@ BYTE_UNITS = {"B": 1} | {
     for power, letter in enumerate("KMGT", start=1)
     for suffix, base in (("B", 1000), ("iB", 1024))
 }
-_FACTORS = {unit.lower(): factor for unit, factor in BYTE_UNITS.items()}
 _TEXT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
 
 
@@ -42,7 +41,8 @@ def parse_bytes(size: str) -> int:
     if found is None:
         number = nan
     else:
-        number = float(found[1]) * _FACTORS.get(found[2].lower(), nan)
+        factors = {unit.lower(): factor for unit, factor in BYTE_UNITS.items()}
+        number = float(found[1]) * factors.get(found[2].lower(), nan)
     if not 1 <= number < inf:
         raise ValueError(
             f"{setting('batch_size', size)} is not valid: give a number of rows, "

@@ -38,9 +38,6 @@ from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.storage import Rows, SerialEngine
 
 PROBE_LEVEL = 0  # levels of a fit start at 1, so probes never share random numbers with it
-# no memory or semaphores; daemon processes cannot have children; processes nested too deep, or dead
-# at once
-NO_PROCESS = (OSError, ImportError, AssertionError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,9 @@ def fresh_process() -> Iterator[Callable[..., Any]]:
     try:
         executor = ProcessPoolExecutor(max_workers=1, initializer=_keep_process)
         executor.submit(resident_bytes).result()
-    except NO_PROCESS:
+    except (OSError, ImportError, AssertionError, RuntimeError):
+        # no memory or semaphores; daemon processes cannot have children; processes nested too deep,
+        # or dead at once
         _shut_down(executor)
         executor = None
     try:

@@ -20,7 +20,6 @@ from cohirf.rows.arrays import as_array
 from cohirf.rows.containers import container_of
 from cohirf.rows.policy import DIGIT
 
-NAMED_ROWS = 5  # rows in a message
 EARTH_KM = 6371.0088  # mean radius of the Earth
 
 
@@ -106,8 +105,9 @@ def _refuse_rows(bad: NDArray[np.bool_], rows: Any, why: str) -> None:
     """Raise an error that names the bad rows, if there are any."""
     if bad.any():
         numbers = np.flatnonzero(bad) if rows is None else rows[bad]
-        first = ", ".join(str(row) for row in numbers[:NAMED_ROWS])
-        dots = ", ..." if len(numbers) > NAMED_ROWS else ""
+        n_named = 5
+        first = ", ".join(str(row) for row in numbers[:n_named])
+        dots = ", ..." if len(numbers) > n_named else ""
         raise ValueError(f"Rows of X are {why}. Rows (from 0): {first}{dots}.")
 
 

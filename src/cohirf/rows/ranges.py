@@ -36,7 +36,6 @@ ANY: Size = None  # any length
 OPTIONAL = "optional"  # a mark: the field may be None, although its type does not say so
 # names of types of NumPy
 INDICES = ("int32", "int64")
-INTEGERS = ("int8", "uint8", "int16", "uint16", "uint32", *INDICES)
 FLOATS = ("float32", "float64")
 FINITE = sys.float_info.max
 LARGEST = 2**63 - 1  # of integers of 64 bits
@@ -157,7 +156,8 @@ def labels(*shape: Size, among: str) -> Range:
 
 def counts(*shape: Size, least: int = 0, most: int = LARGEST) -> Range:
     """Return the range of counts: integers of 64 bits."""
-    return Range(INTEGERS, shape, least=least, most=most)
+    types = ("int8", "uint8", "int16", "uint16", "uint32", *INDICES)
+    return Range(types, shape, least=least, most=most)
 
 
 def shares(*shape: Size) -> Range:

@@ -26,7 +26,6 @@ from cohirf.store.files import TemporaryFile, one_line
 from cohirf.wording import count_of, number_repeated, setting
 
 A_LINE_EACH = "give a line of column names and a line for each sample"
-ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16", "utf-32": "UTF-32"}
 # from those that Arrow infers
 TYPES = {
     "null": "double",
@@ -56,7 +55,6 @@ MISSING = (
     *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
 )
 DELIMITERS = (",", ";", "\t", "|")
-_NOT_WINDOWS = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes without a character in cp1252
 
 
 class CsvTable(Table):
@@ -104,7 +102,8 @@ class CsvTable(Table):
         if self.encoding == "utf-8":
             said = []
         else:
-            said = [f"read as {ENCODINGS.get(self.encoding, self.encoding)}"]
+            names = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+            said = [f"read as {names.get(self.encoding, self.encoding.upper())}"]
         said += [] if self.delimiter == usual else [f"cells separated by {self.delimiter!r}"]
         said += [f"{count_of(self._n_titles, 'title line')} skipped"] if self._n_titles else []
         self.format = ", ".join(said)
@@ -281,7 +280,8 @@ class CsvTable(Table):
                         decoder.decode(block)
                     except UnicodeDecodeError:
                         encoding = "cp1252"
-                if encoding == "cp1252" and any(byte in block for byte in _NOT_WINDOWS):
+                without_character = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # in cp1252
+                if encoding == "cp1252" and any(byte in block for byte in without_character):
                     return "latin-1"
                 block = opened.read(CSV.read_bytes)
         return encoding

@@ -42,14 +42,6 @@ FILES: dict[str, type[Source | Table]] = {
 }
 
 
-# the files that an option is for
-OPTIONS = {
-    "delimiter": ((CsvTable,), "CSV files"),
-    "header": ((CsvTable, SheetTable), "CSV files and spreadsheets"),
-    "sheet": ((SheetTable,), "spreadsheets"),
-}
-
-
 def open_source(
     data: Any,
     *,
@@ -183,8 +175,13 @@ def open_table(
 
 
 def _refuse_options(kind: Any, **given: Any) -> None:
+    files = {
+        "delimiter": ((CsvTable,), "CSV files"),
+        "header": ((CsvTable, SheetTable), "CSV files and spreadsheets"),
+        "sheet": ((SheetTable,), "spreadsheets"),
+    }
     for option, value in given.items():
-        kinds, called = OPTIONS[option]
+        kinds, called = files[option]
         if value is not None and kind not in kinds:
             raise TypeError(f"{setting(option)} is only for {called}: leave it out.")
 

@@ -32,7 +32,6 @@ LENGTHS, CHECKSUM = (
 )
 FRAME_BYTES = LENGTHS.size + CHECKSUM.size
 DIGEST_BYTES = 32
-LINE_BYTES = 64  # no first line is longer
 DTYPES = {np.dtype(kind).newbyteorder("<").str for kind in "?bBhHiIqQefd"}
 
 Arrays = list[NDArray[Any]]
@@ -56,7 +55,8 @@ class Archive:
 
     def open(self, kind: str, version: int) -> None:
         """Read the first line, which must have this kind and version."""
-        line, newline, _ = os.read(self.file.fileno(), LINE_BYTES).partition(b"\n")
+        # no first line is longer than 64 bytes
+        line, newline, _ = os.read(self.file.fileno(), 64).partition(b"\n")
         found_kind, _, found = line.decode("ascii", "replace").rpartition(" ")
         if (
             not newline

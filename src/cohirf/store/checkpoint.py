@@ -47,11 +47,6 @@ CHECKPOINT_VERSION = 9
 JOURNAL = "journal"
 LOCK = "lock"
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
-REMEDIES = {
-    "opened": "give a directory that can be written to, or a new one in a directory that exists",
-    "read": "the checkpoint was not changed",
-    "written": "the batches it already holds are intact, and the same fit resumes from there",
-}
 
 
 @dataclass(frozen=True)
@@ -216,8 +211,15 @@ def _naming_checkpoint(path: Path, operation: str) -> AbstractContextManager[Non
     """Make an error of the operating system name the path, and say what it means for the
     checkpoint.
     """
+    words = {
+        "opened": (
+            "give a directory that can be written to, or a new one in a directory that exists"
+        ),
+        "read": "the checkpoint was not changed",
+        "written": "the batches it already holds are intact, and the same fit resumes from there",
+    }
     return naming_file(
-        path, f"The checkpoint was not {operation} ({{}}): {REMEDIES[operation]}", keep_inner=True
+        path, f"The checkpoint was not {operation} ({{}}): {words[operation]}", keep_inner=True
     )
 
 

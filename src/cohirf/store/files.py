@@ -40,11 +40,10 @@ NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
 CAN_REPLACE_LOCKED = os.name == "posix"  # Windows cannot replace a file that is locked
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # of file systems that have none
-UNLOCKED = "{} cannot be locked ({}): let no other process change it until this one is done."
 
-_KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
+_kept: set[TemporaryFile] = set()  # files whose path was sent to another process
 # files of this process that are no longer needed but could not be removed yet
-_LEFT: set[Path] = set()
+_left: set[Path] = set()
 
 
 def write_all(file: IO[bytes], content: Any) -> None:
@@ -100,7 +99,7 @@ class TemporaryFile(os.PathLike[str]):
         return self._path
 
     def __reduce__(self) -> tuple[Any, ...]:
-        _KEPT.add(self)
+        _kept.add(self)
         return Path, (self._path,)
 
 
@@ -183,7 +182,11 @@ def _open_locked(path: Path, say_waiting: Callable[[], None]) -> int:
                 return descriptor
         except OSError as error:
             if error.errno in NO_LOCKS:
-                warnings.warn(UNLOCKED.format(shown(path), error.strerror), stacklevel=4)
+                warnings.warn(
+                    f"{shown(path)} cannot be locked ({error.strerror}): let no other process "
+                    "change it until this one is done.",
+                    stacklevel=4,
+                )
                 return descriptor
             os.close(descriptor)
             raise
@@ -285,7 +288,7 @@ def _discard(file: IO[bytes], path: Path | None, process: int) -> None:
     with suppress(OSError):  # the rest of the buffer is not needed
         file.close()
     if path is not None and os.getpid() == process:  # a forked process must not remove it
-        _LEFT.add(path)
+        _left.add(path)
         _remove_left()
 
 
@@ -295,10 +298,10 @@ def _remove_left() -> None:
 
     Windows cannot remove files that are open somewhere.
     """
-    for path in tuple(_LEFT):
+    for path in tuple(_left):
         with suppress(OSError):
             path.unlink(missing_ok=True)
-            _LEFT.discard(path)
+            _left.discard(path)
 
 
 CONTENT_ERRORS = (

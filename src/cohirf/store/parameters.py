@@ -47,8 +47,6 @@ NOT_STORED = (
     "views",
     "medoid",
 )
-# attributes with choices of set_output and set_fit_request, which are not stored
-CHOICES = {"_sklearn_output_config", "_metadata_request"}
 CONSTANTS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 NUMBER_TYPES = {
     kind.__name__: kind
@@ -148,7 +146,9 @@ def describe_value(value: Any) -> Any:
         return {"type": value.__name__}
     if isinstance(value, np.random.RandomState):
         return None  # the state of a generator is not stored
-    if not is_known(value) or CHOICES & vars(value).keys():
+    # choices of set_output and set_fit_request
+    not_stored = {"_sklearn_output_config", "_metadata_request"}
+    if not is_known(value) or not_stored & vars(value).keys():
         raise ValueError(f"a parameter of type {type(value).__name__} cannot be stored")
     parameters = {name: describe_value(part) for name, part in _parameters_of(value).items()}
     return {"estimator": {"name": _name_class(type(value)), "parameters": parameters}}

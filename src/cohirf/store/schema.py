@@ -30,9 +30,7 @@ from cohirf.rows.later import Later
 from cohirf.rows.ranges import check_ranges
 from cohirf.store.archive import Arrays
 
-CSR_PARTS = ("data", "indices", "indptr")
-CSR_KINDS = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
-JSON_OBJECT = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 def write(kind: Any, value: Any) -> tuple[Any, Arrays]:
@@ -92,7 +90,7 @@ class _Walk:
             return self._convert_later(arguments[0], value)
         if value is None:
             return _read_null(kind) if self.is_reading else None
-        if kind == JSON_OBJECT:
+        if kind == JsonObject:
             return dict(value)
         if _is_struct(kind):
             return self._convert_struct(kind, value)
@@ -135,7 +133,7 @@ class _Walk:
     def _write_matrix(self, matrix: Any) -> Any:
         if not sparse.issparse(matrix):
             return self._number(np.asarray(matrix))
-        parts = [self._number(getattr(matrix, part)) for part in CSR_PARTS]
+        parts = [self._number(part) for part in (matrix.data, matrix.indices, matrix.indptr)]
         return {"csr": type(matrix).__name__, "shape": list(map(int, matrix.shape)), "parts": parts}
 
     def _number(self, array: NDArray[Any]) -> int:
@@ -151,8 +149,9 @@ class _Walk:
         key = repr(content)
         if key not in self._known:
             data, indices, indptr = (self.arrays[number] for number in content["parts"])
+            kinds = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
             self._known[key] = _build_csr(
-                CSR_KINDS[content["csr"]], data, indices, indptr, content["shape"]
+                kinds[content["csr"]], data, indices, indptr, content["shape"]
             )
         return self._known[key]
 

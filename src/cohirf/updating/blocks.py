@@ -32,14 +32,12 @@ from cohirf.data.first_level import FirstLevel
 from cohirf.engines import local_engine
 from cohirf.fitting import Fit
 from cohirf.fitting.contraction import make_contraction
-from cohirf.fitting.families import MAX_GROUPS
-from cohirf.fitting.settings import FEW_BATCHES, Settings, Settled
+from cohirf.fitting.policy import GROUP
+from cohirf.fitting.settings import Settings, Settled
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.storage import ArrayRows, StackedRows, Storage
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
 from cohirf.updating.rerun import upper_mass
-
-MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 
 
 def add_rows(
@@ -124,8 +122,9 @@ def contract_again(
     Return where each group is now.
     """
     now: IntArray = np.arange(len(summary.groups))
-    n_many = max(1, MAX_GROUPS // size) * size
-    for height in range(1, MAX_HEIGHT):
+    n_many = max(1, GROUP.most // size) * size
+    most_often = 20  # groups that were contracted so often stay as they are
+    for height in range(1, most_often):
         while True:
             some = np.flatnonzero(summary.groups.heights == height)[:n_many]
             if len(some) < n_many:
@@ -157,7 +156,7 @@ def _contract_groups(
     weighted = own.weights is not None or settings.sum_mass
     settled = Settled(summary.entropy, size)
     contraction = make_contraction(
-        settings, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1
+        settings, data, settled, weighted=weighted, n_batches=GROUP.few_batches + 1
     )
     mass = upper_mass(own, sum_mass=settings.sum_mass) if weighted else None
     engine = local_engine(settings.n_jobs)
@@ -195,7 +194,7 @@ def _sections(n_before: int, n_blocks: int) -> Iterator[int]:
     """Yield numbers of blocks that are contracted alike: the first blocks of a model, and all
     others.
     """
-    n_few = min(max(FEW_BATCHES - n_before, 0), n_blocks)
+    n_few = min(max(GROUP.few_batches - n_before, 0), n_blocks)
     yield from (n_section for n_section in (n_few, n_blocks - n_few) if n_section)
 
 
@@ -218,7 +217,7 @@ def _contract(
     weighted = mass is not None or settings.sum_mass
     # The number of clusters of the method, and the consensus, depend on the number of the block
     # only.
-    several = 2 if n_batches < FEW_BATCHES else FEW_BATCHES + 1
+    several = 2 if n_batches < GROUP.few_batches else GROUP.few_batches + 1
     settled = Settled(summary.entropy, size)
     contraction = make_contraction(settings, data, settled, weighted=weighted, n_batches=several)
     n_rows = int(blocks.bounds[-1])  # without rows of weight 0

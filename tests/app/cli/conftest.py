@@ -11,6 +11,7 @@ import pytest
 import typer
 from sklearn.datasets import load_iris
 
+from cohirf import progress
 from cohirf.app.cli import main
 from cohirf.beyond.policy import NumberPolicy
 
@@ -66,7 +67,7 @@ def cohirf(capsys, monkeypatch):
     A slow run prints no more lines than a fast one, and the number of clusters is chosen among a
     few.
     """
-    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)
+    monkeypatch.setitem(vars(progress.POLICY), "log_seconds", math.inf)
     monkeypatch.setattr("cohirf.choice.NUMBER", NumberPolicy(first_numbers=8, splits=1))
 
     def run(*arguments):

@@ -24,7 +24,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import cohirf as package
-from cohirf import CoHiRF, open_source
+from cohirf import CoHiRF, open_source, progress
 from cohirf.app.cli import main
 from cohirf.app.cli.options import settle_parameters
 from cohirf.app.cli.policy import DEFAULT
@@ -679,7 +679,7 @@ def test_a_large_file_is_announced_before_it_is_read(cohirf, folder, monkeypatch
     assert cohirf("fit", "iris.csv", "--label-column", "nothing").err.startswith(
         "reading iris.csv (0 MB)\n"
     )
-    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", 0.0)
+    monkeypatch.setitem(vars(progress.POLICY), "log_seconds", 0.0)
     said = cohirf("fit", "iris.parquet", *QUICK).err
     assert "reading: 150 of 150 rows, looking at the cells, " in said
     assert "reading: 150 of 150 rows, computing means, " in said

@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from tools import demo, house
 
-from cohirf import CoHiRF, __version__
+from cohirf import CoHiRF, __version__, progress
 from cohirf.app.cli import main
 from cohirf.app.cli.console import Console, TextGrid, grid_lines, wrap
 from cohirf.app.cli.errors import explain, flag_of, one_line
@@ -165,7 +165,7 @@ def test_a_terminal_gets_bars_and_tables(folder, monkeypatch):
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("cohirf.progress.BAR_SECONDS", 0.0)
+    monkeypatch.setitem(vars(progress.POLICY), "bar_seconds", 0.0)
     options = ("--drop", "id", "--drop", "species", "--views", "2", "--batch-size", "30")
     assert main(["fit", "iris.csv", *options]) == 0
     shown = plain(err.getvalue())
