@@ -47,11 +47,14 @@ LONGEST_LINE = 100  # characters
 # Modules that know containers of rows: tests for a kind of container are expected in them. What a
 # container says of itself (``is_dense``) counts as a test, too.
 BACKENDS = (
+    "cohirf.app.explain.table",  # the rows that explanations read, whatever the user passes
     "cohirf.data",
     "cohirf.engines.dask",
+    "cohirf.graphs.graph",
     "cohirf.rows.arrays",
     "cohirf.rows.containers",
     "cohirf.rows.storage",
+    "cohirf.scratch",  # a storage
     "cohirf.sources",
     "cohirf.summary.vectors",
 )

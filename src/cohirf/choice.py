@@ -29,10 +29,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
@@ -40,6 +39,7 @@ from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.policy import MERGE, NUMBER
 from cohirf.problems import CRUMB
 from cohirf.rows import ranges
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray
 
 NO_CUTS = (np.nan,) * len(MERGES)
@@ -329,7 +329,8 @@ def choose_number(sample: SampledRows, rng: np.random.Generator, min_share: floa
         Smallest share of a cluster.
     """
     n_rows = sample.points.shape[0]
-    most = min(max(2, n_rows // MERGE.rows_per_cluster), _count_distinct(sample.points))
+    n_distinct = container_of(sample.points).count_distinct(sample.points)
+    most = min(max(2, n_rows // MERGE.rows_per_cluster), n_distinct)
     if n_rows < MERGE.rows_per_cluster or most < 2:
         return Choice(1)
     min_share = max(min_share, count_crumbs(n_rows) / n_rows)
@@ -491,13 +492,6 @@ class HalvedRows:
             weighted_ari(of_all[self.other_rows], of_other, self.other.mass),
         ]
         return ComparedHalves(np.array(with_other), np.array(with_all))
-
-
-def _count_distinct(points: Any) -> int:
-    """Return the number of distinct rows; those of a sparse matrix are not compared."""
-    if sparse.issparse(points) or points.shape[0] == 0:
-        return int(points.shape[0])
-    return len(np.unique(points, axis=0))
 
 
 def count_crumbs(n_rows: int) -> int:

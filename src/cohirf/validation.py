@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
@@ -72,7 +71,7 @@ def refuse_what_is_no_table(X: Any) -> None:
             f"X={os.fspath(X)!r} is a path: open it with cohirf.open_source and fit what that "
             "returns."
         )
-    if isinstance(X, dict) and not sparse.issparse(X):  # scipy's dictionary of keys is a dict
+    if isinstance(X, dict) and not hasattr(X, "shape"):  # scipy's dictionary of keys has one
         raise TypeError(
             "X is a dict: give an array or table with one row per sample, such as "
             "pandas.DataFrame(X)."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise, starmap
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,7 +25,7 @@ from cohirf.beyond.votes import (
     measure_votes,
     move_codes,
 )
-from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
+from cohirf.data.dask_arrays import DaskTable, read_in_order
 from cohirf.data.first_level import check_array_weights
 from cohirf.engines.dask import compute_unoptimised, is_dask
 from cohirf.hierarchy import FusionHierarchy
@@ -397,14 +396,8 @@ class _Votes:
         """Return the weighted sum of the rows of ``X`` of each group, given the group of each
         row.
         """
-        if is_dask(X):
-            source: Source = LazyDaskSource(DaskTable.of(X, known_rows=True).array)
-        else:
-            source = open_source(X)
+        source, blocks = read_in_order(X, block_cells=2**22)
         _refuse_other_rows("X", source.n_rows, self.n_rows)
-        blocks: Iterable[slice] = row_blocks(self.n_rows, max(1, 2**22 // source.n_features))
-        if isinstance(source, LazyDaskSource):  # each chunk is computed once
-            blocks = starmap(slice, pairwise([0, *np.cumsum(source.array.chunks[0]).tolist()]))
         total: Any = 0
         for block in blocks:
             values = source.take(np.arange(block.start, block.stop))

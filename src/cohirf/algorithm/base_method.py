@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.policy import STEP
 from cohirf.error_contexts import warning_once_a_fit
-from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows, to_host
+from cohirf.rows.arrays import namespace, put_beside, take_rows, to_host
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 
@@ -275,12 +275,9 @@ class BaseMethod:
             # fewer than two rows that could form a cluster
             if n_complete < view.shape[0] and n_complete < 2:
                 return np.full(view.shape[0], NOISE), None
-            if not is_here(view):
-                error.add_note(
-                    f"{self.name} was given rows on a device. If it cannot take these, choose a "
-                    "method that can, such as cohirf.clusterers.TorchKMeans, or fit rows that are "
-                    "in this process."
-                )
+            reason = container_of(view).say_why_methods_fail(self.name)
+            if reason is not None:
+                error.add_note(reason)
             raise
 
     def _fresh(self, settings: dict[str, Any]) -> Any:

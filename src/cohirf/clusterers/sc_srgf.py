@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.cluster import KMeans
@@ -29,6 +28,7 @@ from cohirf.clusterers.affinity import (
     symmetrise,
 )
 from cohirf.clusterers.policy import AFFINITY
+from cohirf.rows.containers import container_of
 
 GRAPHS = {
     "local": build_local_affinity,
@@ -177,9 +177,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
-        if sparse.issparse(X):
-            X = X.copy()
-            X.sum_duplicates()
+        X = container_of(X).merge_repeated(X)
         rng = check_random_state(self.random_state)
         # with several threads, the order of summation would change the result
         with threadpool_limits(1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from cohirf.algorithm.batches import block_bounds, count_batches
 from cohirf.data.policy import DATA
 from cohirf.engines.dask import compute_unoptimised, dask, dask_array, naming_faults
-from cohirf.rows.grouping import IntArray
-from cohirf.sources import ArraySource, Source
+from cohirf.rows.arrays import is_dask
+from cohirf.rows.grouping import IntArray, row_blocks
+from cohirf.sources import ArraySource, Source, open_source
 from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
 
 
@@ -22,6 +24,27 @@ def refuse_other_collections(X: Any) -> None:
     is_table = hasattr(type(X), "to_dask_array") and hasattr(type(X), "columns")
     if not (is_table or type(X).__module__.startswith("dask.array")):
         raise TypeError(f"X is a Dask {type(X).__name__}: pass a Dask array or data frame.")
+
+
+def refuse_dask(X: Any, method: str) -> None:
+    """Raise for Dask collections, of which a method would read all rows in this process."""
+    if is_dask(X):
+        raise TypeError(
+            f"{method} reads rows in this process, but X is on Dask: pass X.compute(), or a sample "
+            "of its rows."
+        )
+
+
+def read_in_order(X: Any, block_cells: int) -> tuple[Source, list[slice]]:
+    """Return rows as a source, and the blocks in which to read all of them: chunks of Dask, each of
+    which is then computed once, or blocks of about so many cells.
+    """
+    if is_dask(X):
+        lazy = LazyDaskSource(DaskTable.of(X, known_rows=True).array)
+        bounds = [0, *np.cumsum(lazy.array.chunks[0]).tolist()]
+        return lazy, [slice(*pair) for pair in pairwise(bounds)]
+    source = open_source(X)
+    return source, list(row_blocks(source.n_rows, max(1, block_cells // source.n_features)))
 
 
 def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") -> Any:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.data.dask_arrays import refuse_dask
 from cohirf.data.open_data import map_new_rows, open_training_data
 from cohirf.degrees.drift import Drift, find_drift
 from cohirf.degrees.policy import DEGREE
@@ -208,11 +209,7 @@ class DegreesMixin(FittedModel):
         """
         check_is_fitted(self, "n_clusters_")
         validation.refuse_graph(self, "drift")
-        if is_dask(X):
-            raise TypeError(
-                "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample "
-                "of its rows."
-            )
+        refuse_dask(X, "drift")
         model: Any = self
         data = open_training_data(model, X, on_cluster=False, state=self._state)
         return find_drift(self._state, data, getattr(self, "feature_names_in_", None))

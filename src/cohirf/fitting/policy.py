@@ -52,7 +52,6 @@ class QuickPolicy:
     rows_per_cluster: int = 100  # of the sample
     seed_rows_per_cluster: int = 10  # among which first centres are drawn
     iterations: int = 10
-    drawn_per_new: int = 16  # on a device: centres after which one more is drawn at a time
     permuted_rows: int = 1_000_000  # of more, a sample is drawn without a permutation of all
 
 

@@ -97,7 +97,7 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     n_found = 0
     uniforms = rng.random_sample(n_drawn)
     while n_found < n_drawn:
-        n_new = 1 if is_here(X) else 1 + n_found // QUICK.drawn_per_new
+        n_new = container_of(X).drawn_at_once(n_found)
         rows = _draw_by_chance(closest * weights, uniforms[n_found : n_found + n_new])
         products = points @ _as_columns(points, rows)
         distances = squares + xp.min(xp.take(squares, rows)[None, :] - 2 * products, axis=1)

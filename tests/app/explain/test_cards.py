@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.app.explain.cards import NOT_SAMPLED, list_clusters, most_central
+from cohirf.app.explain.cards import NOT_SAMPLED, list_clusters
 from cohirf.app.explain.columns import (
     Columns,
     Pictures,
@@ -25,7 +25,7 @@ from cohirf.app.explain.cuts import colour_clusters, find_cuts
 from cohirf.app.explain.policy import PAGE, SAMPLE, Size
 from cohirf.app.explain.report import summarize
 from cohirf.app.explain.study import check_study, draw_sample
-from cohirf.app.explain.table import read_table
+from cohirf.app.explain.table import most_central, read_table
 
 
 def test_the_most_central_row_is_nearest_to_the_mean():

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.utils.extmath import row_norms
 
 from cohirf.app.explain.columns import Columns, Pictures, group_features, round_number
 from cohirf.app.explain.cuts import Cut, find_finer
@@ -24,7 +22,7 @@ from cohirf.app.explain.page import pack
 from cohirf.app.explain.policy import PAGE
 from cohirf.app.explain.rows import BadlyFitting
 from cohirf.app.explain.study import Sample
-from cohirf.app.explain.table import as_dense
+from cohirf.app.explain.table import as_dense, most_central
 from cohirf.app.explain.words import name_clusters
 from cohirf.hierarchy import find_siblings
 from cohirf.rows import FloatArray, IntArray
@@ -192,14 +190,6 @@ def _exemplar_values(
     others = columns.names if len(columns.names) <= PAGE.exemplar_columns else strongest
     names = list(dict.fromkeys([*strongest, *others]))[: PAGE.exemplar_columns]
     return [[columns.place(name), columns.value(name, position)] for name in names]
-
-
-def most_central(features: Any) -> int:
-    """Return the row of an array or CSR matrix that is nearest to the mean of all rows."""
-    mean = np.asarray(features.mean(axis=0)).ravel()
-    if sparse.issparse(features):  # the difference to the mean would not be sparse
-        return int((row_norms(features, squared=True) - 2 * (features @ mean)).argmin())
-    return int(((features - mean) ** 2).sum(axis=1).argmin())
 
 
 def _find_exemplars(

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.metrics import pairwise_distances_argmin
@@ -22,7 +21,7 @@ from cohirf.app.explain.diagnose import K_MEANS, rival_of
 from cohirf.app.explain.page import pack
 from cohirf.app.explain.policy import CUT, PAGE
 from cohirf.app.explain.study import Sample, Study
-from cohirf.app.explain.table import read_rows
+from cohirf.app.explain.table import read_rows, stack_rows
 from cohirf.app.plotting.canvas import find_subject
 from cohirf.app.plotting.map import Projection, project_rows
 from cohirf.app.plotting.style import STYLE
@@ -39,10 +38,7 @@ def place_points(sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, 
     study = sample.study
     rows = sample.rows[sample.points]
     parts = [sample.features[sample.points], read_rows(study.data, exemplars)]
-    if sparse.issparse(parts[0]):
-        features = sparse.vstack(parts, format="csr")
-    else:
-        features = np.vstack(parts)
+    features = stack_rows(parts)
     is_projected = study.model.n_features_in_ > 2
     if getattr(study.model.estimator, "metric", None) == "haversine":
         maps = [place_on_globe(features)]

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +28,7 @@ from cohirf.app.explain.table import (
     TransformedRows,
     as_data,
     as_dense,
+    cells_per_row,
     check_n_rows,
     check_rows,
     count_rows,
@@ -436,14 +436,10 @@ def draw_sample(
         population = np.arange(len(model.labels_))
     labels = cluster_positions(model)[population]
     data = study.data
-    if hasattr(data, "shape"):
-        n_cells = int(data.shape[1])
-    else:
+    n_cells = cells_per_row(data)
+    if n_cells is None:
         n_cells = model.n_features_in_
-    drawn = draw(
-        len(population),
-        SAMPLE.described.count(data.nnz // data.shape[0] if sparse.issparse(data) else n_cells),
-    )
+    drawn = draw(len(population), SAMPLE.described.count(n_cells))
     rows = np.unique(
         np.concatenate([population[add_rare(labels, drawn)], np.asarray(wanted, np.int64)])
     )

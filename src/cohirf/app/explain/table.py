@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
@@ -174,6 +175,28 @@ def check_rows(model: CoHiRF, X: Any) -> None:
             f"{model.cluster_numbers_[cluster]}: pass the data of the fit, with the same scaling "
             "and the same order of rows."
         )
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Return blocks of rows, all arrays or all sparse, below each other."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.vstack(parts)
+
+
+def cells_per_row(data: Any) -> int | None:
+    """Return how many cells of a row are stored, on average; None if nobody has counted them."""
+    if sparse.issparse(data):
+        return int(data.nnz // data.shape[0])
+    return int(data.shape[1]) if hasattr(data, "shape") else None
+
+
+def most_central(features: Any) -> int:
+    """Return the row of an array or CSR matrix that is nearest to the mean of all rows."""
+    mean = np.asarray(features.mean(axis=0)).ravel()
+    if sparse.issparse(features):  # the difference to the mean would not be sparse
+        return int((row_norms(features, squared=True) - 2 * (features @ mean)).argmin())
+    return int(((features - mean) ** 2).sum(axis=1).argmin())
 
 
 def as_dense(features: Any) -> NDArray[np.float64]:

@@ -78,6 +78,14 @@ class Container:
         """Return the rows with indices as base methods require them, if there are any."""
         return X
 
+    def merge_repeated(self, X: Any) -> Any:
+        """Return the rows with each cell stored once; a copy if cells could be repeated."""
+        return X
+
+    def say_why_methods_fail(self, name: str) -> str | None:
+        """Return what a base method of this name may not have expected of the rows, if anything."""
+        return None
+
     def cells_at_once(self, n_cells: int) -> int:
         """Return how many cells to compute at once, if it were ``n_cells`` in a processor."""
         return n_cells
@@ -141,6 +149,10 @@ class Container:
         """Return the first of each of the distinct rows, and the number of each row's."""
         raise NotImplementedError
 
+    def count_distinct(self, X: Any) -> int:
+        """Return the number of distinct rows; all of them where rows are not compared."""
+        return int(X.shape[0])
+
     def are_equal_columns(self, X: Any) -> bool:
         """Return whether all columns are known to be equal, which no device is asked."""
         return False
@@ -152,6 +164,10 @@ class Container:
     def cumulative_sum(self, vector: Any) -> Any:
         """Return the running sum of a vector."""
         raise NotImplementedError
+
+    def drawn_at_once(self, n_drawn: int) -> int:
+        """Return how many rows k-means++ draws at once, after so many."""
+        return 1
 
     def sum_taken(self, table: Any, indices: list[Any]) -> Any:
         """Return the sum of the rows of a table at several indices, with all cells."""

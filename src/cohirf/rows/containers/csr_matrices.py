@@ -128,6 +128,12 @@ class CsrMatrices(NumpyArrays):
         """Return the inner product of each row of ``left`` with that of ``right``."""
         return sparse_dots(left, right)
 
+    def merge_repeated(self, X: Any) -> Any:
+        """Return a copy of the rows with each cell stored once."""
+        X = X.copy()
+        X.sum_duplicates()
+        return X
+
     def find_distinct(self, X: Any) -> tuple[IntArray, IntArray]:
         """Return the first of each of the distinct rows, and the number of each row's.
 

@@ -104,6 +104,19 @@ class DeviceArrays(Container):
 
     # ---- values
 
+    def say_why_methods_fail(self, name: str) -> str:
+        """Return that the rows are on a device."""
+        return (
+            f"{name} was given rows on a device. If it cannot take these, choose a method that "
+            "can, such as cohirf.clusterers.TorchKMeans, or fit rows that are in this process."
+        )
+
+    def drawn_at_once(self, n_drawn: int) -> int:
+        """Return a sixteenth of those drawn before: a device waits longer for a step than it
+        computes.
+        """
+        return 1 + n_drawn // BLOCK.drawn_per_new
+
     def find_distinct(self, X: Any) -> tuple[IntArray, IntArray]:
         """Return that all rows are distinct: they are not compared."""
         numbers = np.arange(X.shape[0])

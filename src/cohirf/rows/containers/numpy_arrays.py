@@ -155,6 +155,10 @@ class NumpyArrays(Container):
         _, first, number = np.unique(X, axis=0, return_index=True, return_inverse=True)
         return first, number.ravel()
 
+    def count_distinct(self, X: Any) -> int:
+        """Return the number of distinct rows."""
+        return len(np.unique(X, axis=0)) if len(X) else 0
+
     def are_equal_columns(self, X: Any) -> bool:
         """Return whether all columns are equal."""
         return bool((X[:, 0] == X.T).all())
