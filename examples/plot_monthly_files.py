@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.cluster import DBSCAN
 
 from cohirf import CoHiRF, open_source
+from cohirf.app.explain import say_drift
 
 # %%
 # Twelve files
@@ -49,7 +50,7 @@ model = CoHiRF(DBSCAN(eps=0.5, min_samples=10), random_state=0)
 for name, path in zip(MONTHS, files, strict=True):
     source = open_source(path)
     if name != "Jan":
-        print(f"{name}: {model.drift(source).verdict}")
+        print(f"{name}: {say_drift(model.drift(source))}")
     model.partial_fit(source)
     if model.changes_.born or model.changes_.gone:
         print(model.changes_)

@@ -7,6 +7,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.beyond.choose_merge import MERGES
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import count_crumbs
+from cohirf.degrees.drift import ClusterDrift, FeatureDrift
 from cohirf.described import give_names, require_labels_here
 from cohirf.engines.local import one_thread
 from cohirf.facts import FitFacts
@@ -26,6 +27,8 @@ from cohirf.validation import column_means, count_views, refuse_what_is_no_table
 __all__ = [
     "MERGES",
     "BaseMethod",
+    "ClusterDrift",
+    "FeatureDrift",
     "FitFacts",
     "MergeTree",
     "Problem",

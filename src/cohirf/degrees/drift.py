@@ -23,10 +23,6 @@ from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blo
 from cohirf.summary.numbers import Step, call_cluster, positions_of
 from cohirf.summary.state import FittedState
 from cohirf.updating.arrivals import count_born
-from cohirf.wording import count_of, percent
-
-MOST_FINDINGS = 3  # clusters and features in a verdict
-SHOWN_FEATURES = 5
 
 
 @dataclass(frozen=True)
@@ -51,10 +47,6 @@ class ClusterDrift:
     now: float
     has_changed: bool
     name: str
-
-    def __str__(self) -> str:
-        verb = "grew" if self.now > self.before else "shrank"
-        return f"{self.name} {verb} from {percent(self.before)} to {percent(self.now)}"
 
 
 @dataclass(frozen=True)
@@ -81,18 +73,17 @@ class FeatureDrift:
     statistic: float
     has_changed: bool
 
-    def __str__(self) -> str:
-        if abs(self.shift) < 2 * DRIFT.statistic:
-            return f"{self.name} has another distribution"
-        return (
-            f"{self.name} moved {'up' if self.shift > 0 else 'down'} by {abs(self.shift):.1f} "
-            "standard deviations"
-        )
+    @property
+    def has_moved(self) -> bool:
+        """Whether the mean has moved, and not only the distribution around it."""
+        return abs(self.shift) >= 2 * DRIFT.statistic
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Drift:
-    """Whether new rows look like those of the recent past of a model; ``print`` shows it in words.
+    """Whether new rows look like those of the recent past of a model.
+
+    :func:`cohirf.app.explain.say_drift` says it in a sentence.
 
     The recent past are the last seven updates with rows, the fit included. Updates with fewer rows
     than there are new ones count together with those before them.
@@ -134,43 +125,6 @@ class Drift:
         """Whether anything has changed so much that the model should be updated."""
         parts: list[ClusterDrift | FeatureDrift] = [*self.clusters, *self.features]
         return self.has_new_kind or self.is_outside or any(part.has_changed for part in parts)
-
-    @property
-    def verdict(self) -> str:
-        """What has changed and what to do, in one sentence."""
-        if not self.has_drifted:
-            return "the new rows look like those of the recent past"
-        return f"{'; '.join(self._findings())}: update the model"
-
-    def _findings(self) -> Iterator[str]:
-        if self.has_new_kind:
-            if len(self.new_kinds) == 1:
-                kinds = "a new kind"
-            else:
-                kinds = f"{len(self.new_kinds):,} new kinds"
-            n_rows = sum(self.new_kinds)
-            yield f"{n_rows:,} of the new rows {'is' if n_rows == 1 else 'are'} of {kinds}"
-        changed = sorted(
-            (part for part in self.clusters if part.has_changed), key=lambda part: -_change(part)
-        )
-        yield from _name_some(changed, "cluster")
-        if self.is_outside:
-            far = percent(self.share_outside)
-            yield f"{far} of the new rows are far from everything (usual is 1%)"
-        yield from _name_some(
-            [feature for feature in self.features if feature.has_changed], "feature"
-        )
-
-    def __repr__(self) -> str:
-        lines = [f"Drift of {self.n_rows:,} new rows: {self.verdict}"]
-        lines += [f"  outside: {self.share_outside:.1%} (usual is 1.0%)"]
-        shown = sorted(self.clusters, key=lambda part: -_change(part))[:SHOWN_FEATURES]
-        lines += [f"  {part.name}: {part.before:.1%} before, {part.now:.1%} now" for part in shown]
-        lines += [
-            f"  {part.name}: shift {part.shift:+.2f} standard deviations, KS {part.statistic:.2f}"
-            for part in self.features[:SHOWN_FEATURES]
-        ]
-        return "\n".join(lines)
 
 
 def find_drift(state: FittedState, data: Data, names: Sequence[str] | None) -> Drift:
@@ -334,16 +288,6 @@ def _feature_names(names: Sequence[str] | None, n_features: int) -> list[str]:
     if names is None:
         return [f"feature {number}" for number in range(n_features)]
     return list(map(str, names))
-
-
-def _change(part: ClusterDrift) -> float:
-    return abs(part.now - part.before)
-
-
-def _name_some(parts: list[Any], what: str) -> Iterator[str]:
-    yield from map(str, parts[:MOST_FINDINGS])
-    if len(parts) > MOST_FINDINGS:
-        yield f"{count_of(len(parts) - MOST_FINDINGS, f'more {what}')} changed"
 
 
 # ---- features

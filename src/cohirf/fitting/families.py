@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.cluster import DBSCAN, BisectingKMeans, KMeans, MiniBatchKMeans
 
 from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.levels import FitState
 from cohirf.beyond.majority import N_CELLS
 from cohirf.beyond.merge_tree import MAX_LINKED
@@ -43,6 +44,7 @@ from cohirf.fitting.policy import GROUP, QUICK
 from cohirf.fitting.quick_k_means import QuickKMeans
 from cohirf.planning.plan import Room
 from cohirf.spanning.settings import is_hdbscan
+from cohirf.summary.policy import KEEP
 
 if TYPE_CHECKING:
     from cohirf.fitting.end_of_levels import EndOfLevels
@@ -91,6 +93,23 @@ class Family:
     def bounds_groups(self) -> bool:
         """Whether a batch may leave fewer groups than its views make, if these are very many."""
         return False
+
+    # ---- updates
+
+    @property
+    def contracts_updates(self) -> bool:
+        """Whether new rows are contracted in blocks. Otherwise an update is a fit to all rows: the
+        clusters depend on their density.
+        """
+        return False
+
+    def keeps_rows(self, n_rows: int, block_size: int) -> bool:
+        """Return whether a model of so many rows keeps all of them, so that an update is a fit to
+        all.
+        """
+        return n_rows <= KEEP.rows
+
+    # ---- the base method
 
     def default_method(self) -> Any:
         """Return the base method of a model without one."""
@@ -237,6 +256,15 @@ class TakesNumber(Family):
         return True
 
     @property
+    def contracts_updates(self) -> bool:
+        """Whether new rows are contracted in blocks."""
+        return True
+
+    def keeps_rows(self, n_rows: int, block_size: int) -> bool:
+        """Return whether a model of so many rows keeps all of them: those of one block."""
+        return count_batches(n_rows, block_size) == 1
+
+    @property
     def bounds_groups(self) -> bool:
         """Whether a batch may leave fewer groups than its views make: enough for all clusters."""
         return self.n_sought is not None and self.n_sought <= N_CELLS
@@ -327,6 +355,15 @@ class AsPublished(Family):
     def takes_k(self) -> bool:
         """Whether all base methods are told the number of clusters."""
         return self.method.takes_k
+
+    @property
+    def contracts_updates(self) -> bool:
+        """Whether new rows are contracted in blocks."""
+        return self.method.contracts_updates
+
+    def keeps_rows(self, n_rows: int, block_size: int) -> bool:
+        """Return whether a model of so many rows keeps all of them."""
+        return self.method.keeps_rows(n_rows, block_size)
 
     def default_method(self) -> Any:
         """Return the base method of a model without one."""

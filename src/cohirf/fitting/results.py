@@ -191,7 +191,7 @@ def _summarize(
     leaves = clusters.first_level.leaves
     n_rows = data.rows.n_rows
     has_all = len(kept.rows) == n_rows
-    if settings.family.takes_k:
+    if settings.family.contracts_updates:
         keeps_all = has_all and leaves.batch_sizes.tolist() == [n_rows]
     else:
         keeps_all = n_rows <= KEEP.rows and (has_all or type(data) is InMemory)
@@ -206,7 +206,7 @@ def _summarize(
         return Later(
             partial(Summary.of_kept_rows, entropy, contraction.batch_size, values, mass, rows)
         )
-    if not settings.family.takes_k:
+    if not settings.family.contracts_updates:
         return Later.known(None)
     return Later.known(_summarize_groups(data, rows, clusters, contraction, levels))
 

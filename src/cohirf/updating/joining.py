@@ -16,7 +16,7 @@ from cohirf.summary.numbers import Step
 from cohirf.summary.rows import RowMap
 from cohirf.summary.state import FittedState, KnownRows
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
-from cohirf.updating.rerun import Kind, Transition, find_clusters, rerun
+from cohirf.updating.rerun import Transition, find_block_size, find_clusters, rerun
 from cohirf.updating.update import goes_on, refuse_rows, summary_of
 
 
@@ -179,11 +179,12 @@ def join_rows(settings: Settings, members: Sequence[Member]) -> Transition:
         next_number=int(numbers[-1]),
         update_rows=tuple(n_rows for summary in summaries for n_rows in summary.update_rows),
     )
-    kind = Kind.of(settings, first.batch_size)
     n_rows = sum(summary.n_rows for summary in summaries)
     sizes = np.concatenate([summary.sizes for summary in summaries])
-    keeps_all = all(summary.keeps_all for summary in summaries) and kind.keeps_all(n_rows)
-    if not keeps_all and not kind.takes_k:
+    family = settings.family
+    may_keep_all = family.keeps_rows(n_rows, find_block_size(first.batch_size))
+    keeps_all = may_keep_all and all(summary.keeps_all for summary in summaries)
+    if not keeps_all and not family.contracts_updates:
         refuse_rows(settings, n_rows)
     after = _join_groups(joined, summaries)
     if not keeps_all:

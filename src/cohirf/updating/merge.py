@@ -167,7 +167,7 @@ def check_models(models: Sequence[Any], members: Sequence[Member], *, exemplars_
                 f"Model {number} has the base method {other}, and the first one {one}: their "
                 "groups cannot be merged. Fit all models with the same base method."
             )
-        if exemplars_only and not member.settings.family.takes_k:
+        if exemplars_only and not member.settings.family.contracts_updates:
             raise ValueError(
                 f"exemplars_only=True does not work with {other}, which depends on the density of "
                 "rows."

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf import progress, validation
-from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.choice import Choice
@@ -30,35 +29,14 @@ from cohirf.landmarks import LANDMARK, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.later import Later
 from cohirf.summary.numbers import Changes, Overlap, Step, continue_history, keep_names
-from cohirf.summary.policy import KEEP
 from cohirf.summary.rows import RowResults
 from cohirf.summary.state import FittedState, KnownRows
 from cohirf.summary.summary import RowGroups, Summary, stack
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What an update does with rows."""
-
-    # whether the base method takes the number of clusters. Its rows are then contracted in blocks;
-    # of other methods, which depend on the density of rows, all rows are kept
-    takes_k: bool
-    block_size: int  # number of rows of a block
-
-    @classmethod
-    def of(cls, settings: Settings, batch_size: int | None) -> Kind:
-        """Return what the updates of a model do."""
-        return cls(
-            settings.family.takes_k, LANDMARK.landmarks if batch_size is None else batch_size
-        )
-
-    def keeps_all(self, n_rows: int) -> bool:
-        """Return whether a model of ``n_rows`` rows keeps all of them, so that an update is a fit
-        to all.
-        """
-        if self.takes_k:
-            return count_batches(n_rows, self.block_size) == 1
-        return n_rows <= KEEP.rows
+def find_block_size(batch_size: int | None) -> int:
+    """Return the number of rows of a block, in which new rows are contracted."""
+    return LANDMARK.landmarks if batch_size is None else batch_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +149,7 @@ def climb(settings: Settings, transition: Transition) -> FittedState:
         batches = summary.batches
         data = InMemory(groups.values, transition.column_means)
         weighted = groups.weights is not None or settings.sum_mass
-        settled = Settled(summary.entropy, Kind.of(settings, summary.batch_size).block_size)
+        settled = Settled(summary.entropy, find_block_size(summary.batch_size))
         contraction = make_contraction(
             settings, data, settled, weighted=weighted, n_batches=len(batches.sizes) + 1
         )

@@ -18,7 +18,7 @@ from cohirf.summary.state import FittedState
 from cohirf.summary.summary import Summary
 from cohirf.updating.arrivals import number_arrivals
 from cohirf.updating.blocks import add_rows
-from cohirf.updating.rerun import Kind, Transition, rerun
+from cohirf.updating.rerun import Transition, find_block_size, rerun
 
 
 def update(
@@ -32,21 +32,19 @@ def update(
     else:
         before = summary_of(settings, state)
         column_means = state.column_means
-    kind = Kind.of(settings, before.batch_size)
+    block_size = find_block_size(before.batch_size)
     n_new = data.rows.n_rows
     numbers = None
     if state is not None and goes_on(settings, state):
         numbers = number_arrivals(state, before, data, weights)
     now: IntArray = np.arange(before.n_rows)
-    if before.keeps_all and kind.keeps_all(before.n_rows + n_new):
+    if before.keeps_all and settings.family.keeps_rows(before.n_rows + n_new, block_size):
         labels = np.full(n_new, -1) if numbers is None else numbers
         after = before.with_rows(data.take(np.arange(n_new)), weights, labels)
-    elif kind.takes_k:
+    elif settings.family.contracts_updates:
         if type(data) is InMemory:
             data = replace(data, column_means=column_means)
-        after, now = add_rows(
-            settings, before, data, weights, kind.block_size, numbers, column_means
-        )
+        after, now = add_rows(settings, before, data, weights, block_size, numbers, column_means)
     else:
         refuse_rows(settings, before.n_rows + n_new)
     transition = Transition(

@@ -30,6 +30,7 @@ from cohirf.app.cli.outputs import (
     say_written,
 )
 from cohirf.app.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
+from cohirf.app.explain import say_drift, show_drift
 from cohirf.app.preparation import Preparation, Prepared
 from cohirf.inspection import find_largest, in_other_units
 from cohirf.sources import NoRowsError
@@ -366,7 +367,8 @@ def save_changed(
 
 def say_lines(*found: Drift | Changes) -> list[str]:
     """Return drift and changes in words, in lines."""
-    return [line.strip() for one in found for line in str(one).splitlines()]
+    said = [show_drift(one) if isinstance(one, Drift) else str(one) for one in found]
+    return [line.strip() for one in said for line in one.splitlines()]
 
 
 def _describe_drift(drift: Drift) -> dict[str, Any]:
@@ -380,7 +382,7 @@ def _describe_drift(drift: Drift) -> dict[str, Any]:
         "has_drifted": drift.has_drifted,
         "has_new_kind": drift.has_new_kind,
         "new_kinds": drift.new_kinds,
-        "verdict": drift.verdict,
+        "verdict": say_drift(drift),
         "share_outside": drift.share_outside,
         "is_outside": drift.is_outside,
         "shares": [asdict(cluster) for cluster in drift.clusters],
@@ -390,7 +392,8 @@ def _describe_drift(drift: Drift) -> dict[str, Any]:
 
 def _say_drift(drift: Drift) -> str:
     """Return the verdict as a sentence."""
-    return f"{drift.verdict[0].upper()}{drift.verdict[1:]}."
+    said = say_drift(drift)
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _in_units_of(first: Preparation, model: CoHiRF, preparation: Preparation) -> CoHiRF:

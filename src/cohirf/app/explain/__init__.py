@@ -10,11 +10,11 @@ and whether to trust them. :func:`name_tree` names the branches of the tree, :fu
 the clusters of any partition, and
 :func:`name_topics` clusters of texts on several levels. ``CoHiRF.diagnose`` returns a
 :class:`Diagnosis`.
-:func:`write_report` writes one HTML page on a fitted model.
+Drift is in words by :func:`say_drift`. :func:`write_report` writes one HTML page on a fitted model.
 
 The files, in the order in which they build on each other:
 
-- words, table: text, phrases and names; rows of any table as numbers
+- words, drift, table: text, phrases and names; rows of any table as numbers
 - effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
 - study: a model with the rows that explain it, and the sampler
 - rows, diagnose, describe, tables: rows that fit badly, the base method alone, clusters and
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         write_tree,
     )
     from cohirf.app.explain.diagnose import Diagnosis, Finding
+    from cohirf.app.explain.drift import say_drift, show_drift
     from cohirf.app.explain.effects import Trait
     from cohirf.app.explain.report import write_report
     from cohirf.app.explain.rows import BadlyFitting
@@ -58,6 +59,8 @@ __all__ = [
     "name_partition",
     "name_topics",
     "name_tree",
+    "say_drift",
+    "show_drift",
     "write_report",
     "write_tree",
 ]
@@ -73,6 +76,8 @@ _PLACES = {
     "write_tree": "cohirf.app.explain.describe",
     "Diagnosis": "cohirf.app.explain.diagnose",
     "Trait": "cohirf.app.explain.effects",
+    "say_drift": "cohirf.app.explain.drift",
+    "show_drift": "cohirf.app.explain.drift",
     "write_report": "cohirf.app.explain.report",
     "BadlyFitting": "cohirf.app.explain.rows",
     "Topic": "cohirf.app.explain.topics",

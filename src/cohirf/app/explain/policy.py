@@ -117,6 +117,8 @@ class WordPolicy:
     branch_traits: int = 2  # in the name of a branch
     named_clusters: int = 6  # in the headline, at most
     named_rows: int = 3  # in the headline, at most
+    findings: int = 3  # clusters, and features, that are said to have changed
+    drift_lines: int = 5  # figures of clusters, and of features, in lines
 
 
 @dataclass(frozen=True)
