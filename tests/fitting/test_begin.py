@@ -76,9 +76,9 @@ def test_dbscan_is_one_batch_while_memory_has_room(monkeypatch):
 def test_many_neighbours_that_follow_from_the_size_of_clusters_are_told_before_the_work(
     monkeypatch,
 ):
-    monkeypatch.setattr(begin, "LOOKED_AT_ROWS", 1000)
-    monkeypatch.setattr("cohirf.fitting.fit.LOOKED_AT_ROWS", 1000)
-    monkeypatch.setattr(begin, "LONG_SECONDS", 5000 * 100 * begin.SAMPLE_SECONDS)
+    monkeypatch.setitem(vars(begin.WARNING), "rows", 1000)
+    seconds = 5000 * 100 * begin.WARNING.seconds_per_sample
+    monkeypatch.setitem(vars(begin.WARNING), "seconds", seconds)
     for silent in (HDBSCAN(99, copy=True), HDBSCAN(100, min_samples=10, copy=True)):
         CoHiRF(silent, batch_size=2000, random_state=0).fit(POINTS)  # warnings are errors
     began = []

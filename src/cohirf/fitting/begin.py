@@ -168,8 +168,9 @@ def _warn_of_many_samples(method: BaseMethod, n_rows: int) -> None:
     """Warn if HDBSCAN takes very many neighbours of each row from its smallest cluster."""
     size = method.prototype.min_cluster_size
     is_implied = method.prototype.min_samples is None and isinstance(size, Integral)
-    seconds = n_rows * size * WARNING.seconds_per_sample
-    if is_implied and size >= WARNING.samples and seconds >= WARNING.seconds:
+    if not is_implied or size < WARNING.samples:
+        return
+    if n_rows * size * WARNING.seconds_per_sample >= WARNING.seconds:
         warn_caller(
             f"This fit will take long: without min_samples, {method.name} takes it from "
             f"min_cluster_size={size}, and finds so many neighbours of each of {n_rows:,} rows. "

@@ -99,8 +99,8 @@ class WarningPolicy:
     sampled_rows: int = 1000
     neighbours: int = 1000  # of a row, on average
     seconds_per_neighbour: float = 1e-7
-    # of HDBSCAN, from so many neighbours of each row on; measured for each row and neighbour, on one
-    # core
+    # of HDBSCAN, from so many neighbours of each row on; measured, for each row and neighbour, on
+    # one core
     samples: int = 100
     seconds_per_sample: float = 2e-7
     seconds: float = 60.0
