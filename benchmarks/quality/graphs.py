@@ -1,0 +1,99 @@
+"""What are clusters and their number worth on a neighbour graph alone, without the coordinates?
+
+    python -m benchmarks.quality.graphs [--first 0] [--sets 20] [--jobs 1] [--write]
+
+The sets of rules.py, and of each the graph of its fifteen nearest neighbours with distances, as
+scikit-learn's ``kneighbors_graph`` writes it. For each group of sets: the mean adjusted Rand index
+(ARI) of ``CoHiRF(n_clusters=k, metric="precomputed")`` on the graph and of ``CoHiRF(n_clusters=k)``
+on the rows; and for ``CoHiRF(metric="precomputed")`` without a number the ARI, and how often the
+number is right or differs by one, with several weights of the normalised cut. If there are several
+references, the best one counts. Files that are not there are left out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from unittest.mock import patch
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.neighbors import kneighbors_graph
+from threadpoolctl import threadpool_limits
+
+from benchmarks._common import add_write_option, make_parser, parse, show_table
+from benchmarks.quality.clustbench import count_classes
+from benchmarks.quality.rules import judge, read_groups, score
+from cohirf import CoHiRF
+from cohirf.graphs import merging
+
+N_NEIGHBORS = 15
+CUTS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is known of a set."""
+
+    group: str
+    on_graph: float
+    on_rows: float
+    of_cuts: list[tuple[bool, float]]  # for each weight: is the number right or nearly so, ARI
+
+
+def measure(group: str, X: np.ndarray, references: list[np.ndarray]) -> Measured:
+    """Measure a set; may run in a process of its own."""
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        graph = kneighbors_graph(X, N_NEIGHBORS, mode="distance")
+        on_graph = []
+        on_rows = []
+        for y in references:
+            k = count_classes(y)
+            of_graph = CoHiRF(n_clusters=k, metric="precomputed", random_state=0).fit_predict(graph)
+            on_graph.append(score(y, of_graph))
+            on_rows.append(score(y, CoHiRF(n_clusters=k, random_state=0).fit_predict(X)))
+        of_cuts = []
+        for cut in CUTS:
+            with patch.object(merging, "NUMBER", replace(merging.NUMBER, cut=cut)):
+                found = CoHiRF(metric="precomputed", random_state=0).fit_predict(graph)
+            of_cuts.append(judge(references, found))
+    return Measured(group, max(on_graph), max(on_rows), of_cuts)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sets", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1)
+    add_write_option(parser)
+    arguments = parse(parser, argv, sets=2)
+    sets = list(read_groups(arguments.first, arguments.sets))
+    measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
+    groups = list(dict.fromkeys(each.group for each in measured))
+
+    def means(values: Sequence[float]) -> list[float]:
+        return [
+            float(np.mean([v for v, each in zip(values, measured, strict=True) if each.group == g]))
+            for g in groups
+        ]
+
+    counts = [f"{name} ({sum(each.group == name for each in measured)})" for name in groups]
+    given = {
+        "k given, on the graph": [each.on_graph for each in measured],
+        "k given, on the rows": [each.on_rows for each in measured],
+    }
+    cells = [[name, *map("{:.3f}".format, means(values))] for name, values in given.items()]
+    for place, cut in enumerate(CUTS):
+        near = means([each.of_cuts[place][0] for each in measured])
+        ari = means([each.of_cuts[place][1] for each in measured])
+        figures = [f"{a:.3f}, {n:.0%}" for a, n in zip(ari, near, strict=True)]
+        cells.append([f"number chosen, weight of the cut {cut:g}", *figures])
+    show_table(
+        arguments.write, "graphs", [["ARI, number right or differs by one", *counts], *cells]
+    )
+
+
+if __name__ == "__main__":
+    main()
