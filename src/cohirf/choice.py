@@ -27,7 +27,7 @@ counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -80,13 +80,13 @@ class Choice:
     silhouettes : array of float
         Silhouette of each candidate, or its connection if that is higher; NaN for a graph.
     strength : float
-        How much two halves of the rows agree on the number that was chosen, less half its cut; NaN
-        if the number was given. If they agree by chance, on the number with the highest figure,
-        and two is chosen.
+        How much two halves of the rows agree on the number of clusters, less half its cut; NaN if
+        that was not measured, as in a fit with a given number. If they agree by chance, on the
+        number with the highest figure, and two is chosen.
     agreements : array of float
         For each of several random halves of the rows: the adjusted Rand index of the clusters of
         all rows, and of those that the half has on its own, divided into as many by the merge that
-        fits it; empty if the number was given.
+        fits it; empty if that was not measured.
     """
 
     n_clusters: Annotated[int, ranges.counts()]
@@ -143,12 +143,12 @@ class Choice:
         """Whether there are clusters at all: these have a higher strength than parts of one
         cloud.
         """
-        return len(self.candidates) == 0 or self.strength >= NUMBER.weak
+        return self.n_halves == 0 or self.strength >= NUMBER.weak
 
     @property
     def is_strong(self) -> bool:
         """Whether there are clusters, and each half that was looked at has the same ones."""
-        return len(self.candidates) > 0 and self.is_clear and self.n_same == self.n_halves
+        return self.n_halves > 0 and self.is_clear and self.n_same == self.n_halves
 
     @property
     def is_largest(self) -> bool:
@@ -352,6 +352,23 @@ def choose_number(sample: SampledRows, rng: np.random.Generator, min_share: floa
         agreements=found.with_all,
         min_share=min_share,
     )
+
+
+def rate_number(
+    choice: Choice, sample: SampledRows, rng: np.random.Generator, min_share: float = 0.0
+) -> Choice:
+    """Return a choice of a number that was given, with how much random halves agree on it.
+
+    It is what ``choose_number`` says of this number, for the same rows and draws.
+    """
+    n_rows = sample.points.shape[0]
+    min_share = max(min_share, count_crumbs(n_rows) / n_rows)
+    divided = NumberedDivisions.of(sample, np.array([choice.n_clusters]), min_share)
+    if len(divided.numbers) == 0:
+        return choice
+    found = Halves(sample, min_share, rng).compare(choice.n_clusters)
+    strength = found.strength(float(divided.cuts[0]))
+    return replace(choice, strength=strength, agreements=found.with_all)
 
 
 def _choose_place(tried: NumberedDivisions, halves: Halves) -> tuple[int, ComparedHalves]:

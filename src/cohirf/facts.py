@@ -7,17 +7,23 @@ levels, and the rows that it stores.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 from cohirf.beyond.cells import MAX_AXES
+from cohirf.beyond.choose_merge import SampledRows, centre
 from cohirf.beyond.merge_tree import MAX_LINKED
-from cohirf.beyond.neighbour_graph import NeighbourGraph
+from cohirf.beyond.neighbour_graph import NeighbourGraph, count_graph_rows
+from cohirf.choice import Choice, rate_number
 from cohirf.estimator import CoHiRF
 from cohirf.parameters import base_method_of
 from cohirf.problems import Problem, find_problem
+from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import IntArray, count_with_noise
 from cohirf.summary.numbers import cluster_positions
 
@@ -44,6 +50,9 @@ class FitFacts:
         Number of batches of the first level.
     as_published : bool
         Whether the model runs the algorithm of the paper.
+    choice : Choice or None
+        The model's ``choice_``. If the number of clusters was given and the merge was not, with how
+        much random halves of the stored rows agree on it, as if it had been chosen.
     """
 
     problem: Problem | None
@@ -52,6 +61,7 @@ class FitFacts:
     kind: str
     n_batches: int
     as_published: bool
+    choice: Choice | None = None
 
     @classmethod
     def of(cls, model: CoHiRF) -> FitFacts:
@@ -71,7 +81,36 @@ class FitFacts:
             kind=kind,
             n_batches=model.diagnostics_[0].n_batches,
             as_published=as_published,
+            choice=rate_choice(model),
         )
+
+
+def rate_choice(model: CoHiRF) -> Choice | None:
+    """Return the choice of a model, with how much halves agree if its number was given."""
+    choice: Choice | None = model.choice_
+    if choice is None or not choice.is_given or choice.is_merge_given or not choice.is_compared:
+        return choice
+    if model.history_:
+        return choice
+    seed = model.random_state if isinstance(model.random_state, Integral) else 0
+    entropy = root_entropy(int(seed))
+    points = model._state.landmarks.in_space.points
+    most = count_graph_rows(model.n_features_in_)
+    if len(points) < len(model.labels_) or len(points) > most:
+        points = points[_draw_stored(model, most, generator_at(entropy, Draw.CHOICE, most))]
+    points = centre(fill_missing(to_host(points), model._state.column_means))
+    sample = SampledRows(points, np.ones(len(points)))
+    return rate_number(choice, sample, generator_at(entropy, Draw.CHOICE))
+
+
+def _draw_stored(model: CoHiRF, most: int, rng: np.random.Generator) -> IntArray:
+    """Return positions of stored rows, in which clusters have about the shares of all rows."""
+    labels = cluster_positions(model)
+    stored = labels[model.landmark_indices_]
+    sizes = count_with_noise(labels, model.n_clusters_)
+    odds = (sizes / np.maximum(count_with_noise(stored, model.n_clusters_), 1))[stored + 1]
+    n_drawn = min(most, (len(stored) + 1) // 2)  # at most half, so that the odds have an effect
+    return np.sort(rng.choice(len(stored), n_drawn, replace=False, p=odds / odds.sum()))
 
 
 def measure_cut(model: CoHiRF, labels: IntArray) -> float:

@@ -152,6 +152,11 @@ def test_hours_and_weekdays_are_features_where_they_are_unequal():
     assert decide(work).note == "elapsed days, weekday as sine and cosine"
 
 
+def test_days_on_which_nothing_happens_do_not_make_a_weekday_matter():
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(700, size=2000), unit="D")
+    assert decide(days[days.day_of_week < 5]).note == "elapsed days"
+
+
 def test_hours_turn_in_a_circle():
     frame = pd.DataFrame(
         {"at": ["00:00", "06:00", "12:00", "18:00"] * 30 + ["06:00"] * 100, "x": np.resize(X, 220)}

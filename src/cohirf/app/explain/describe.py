@@ -714,7 +714,7 @@ def make_headline(
     """
     n_clusters = len(description.sizes)
     n_rows = description.n_rows
-    choice = description.model.choice_
+    choice = description.model.choice_ if diagnosis is None else diagnosis.facts.choice
     if n_clusters == 0:
         remedy = f"To find some, {remedies_for(description.model).to_less_noise()}."
         if n_rows == 1:
@@ -754,16 +754,16 @@ def _judge(description: Description, diagnosis: Diagnosis | None, data: Any) -> 
         has_gaps = len(description.sizes) == 1 or (
             found.share_between <= BETWEEN.apart and not found.filled > BETWEEN.half_filled
         )
-        trust, tone = say_trust(diagnosis, description.model.choice_, has_gaps=has_gaps)
-    if data is not None and tone != "poor" and _are_fitted(description.repeated, data):
-        others = "To find groups in the other columns, leave"
-        return f"{others} {join_words(description.repeated)} out.", "fair"
+        trust, tone = say_trust(diagnosis, has_gaps=has_gaps)
+    made = [] if data is None else _find_made(description.repeated, data)
+    if made and tone != "poor":
+        return f"To find groups in the other columns, leave {join_words(made)} out.", "fair"
     return trust, tone
 
 
 def _is_sure(choice: Choice | None, tone: str) -> bool:
     """Return whether halves of the rows have the same clusters, or the base method alone has."""
-    if choice is not None and len(choice.candidates) > 0:
+    if choice is not None and choice.n_halves > 0:
         return choice.is_strong
     return tone in ("good", "unknown")
 
@@ -784,10 +784,19 @@ def find_separation(description: Description, *, is_sure: bool, is_clear: bool) 
     return facts
 
 
-def _are_fitted(repeated: Sequence[str], data: Any) -> bool:
-    """Return whether clusters repeat columns from which they were made."""
-    kept = {shorten(column.name) for column in data.preparation.kept}
-    return bool(repeated) and kept.issuperset(repeated)
+def _find_made(repeated: Sequence[str], data: Any) -> list[str]:
+    """Return the columns of which repeated ones are made; none if one had no part in the fit.
+
+    The hour or weekday of a date is made of the date.
+    """
+    made: dict[str, str] = {}
+    for column in data.preparation.kept:
+        made[shorten(column.name)] = shorten(column.name)
+        for cycle in getattr(column, "cycles", ()):
+            made[shorten(f"{column.name} {cycle}")] = shorten(column.name)
+    if any(name not in made for name in repeated):
+        return []
+    return list(dict.fromkeys(made[name] for name in repeated))
 
 
 def say_groups(description: Description) -> tuple[list[str], list[Fact]]:
@@ -902,10 +911,9 @@ def say_exceptions(description: Description, data: Any) -> str:
     return " ".join(said)
 
 
-def say_trust(
-    diagnosis: Diagnosis, choice: Choice | None, *, has_gaps: bool = True
-) -> tuple[str, str]:
+def say_trust(diagnosis: Diagnosis, *, has_gaps: bool = True) -> tuple[str, str]:
     """Return what to do with the clusters, and whether this is good news."""
+    choice = diagnosis.facts.choice
     base = diagnosis.comparison.base
     problem = diagnosis.facts.problem
     if problem is not None and problem.spoils_all:
@@ -913,7 +921,7 @@ def say_trust(
     if diagnosis.recommendation == ALONE:
         lost = f"{base} alone finds other clusters, and finds them again in part of the rows"
         return f"Do not trust them: {lost}. Use {base} alone, if it can run on all rows.", "poor"
-    if choice is not None and len(choice.candidates):
+    if choice is not None and choice.n_halves > 0:
         return say_strength(choice, has_gaps=has_gaps)
     if diagnosis.recommendation == EITHER:
         return f"Trust them as you would trust {base}: it finds the same clusters alone.", "good"
@@ -926,9 +934,7 @@ def say_trust(
 
 
 def say_strength(choice: Choice, *, has_gaps: bool = True) -> tuple[str, str]:
-    """Return what to do with clusters whose number was chosen, by how many random halves of the
-    rows have the same ones.
-    """
+    """Return what to do with clusters, by how many random halves of the rows have the same ones."""
     halves = say_halves(choice)
     if choice.is_strong and has_gaps:
         return f"{halves}: use them as kinds of rows.", "good"

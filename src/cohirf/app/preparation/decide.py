@@ -300,7 +300,9 @@ def _make_reading(found: Evidence, best: Tally) -> Number | Date:
         )
     has_day = reading.has_day if reading.format else not is_clock(found.stored)
     if has_day:
-        cycles = tuple(cycle for cycle in CYCLES if _is_cyclic(best.steps[cycle]))
+        steps = dict(best.steps)
+        steps["weekday"] = steps["weekday"][steps["weekday"] > 0]
+        cycles = tuple(cycle for cycle in CYCLES if _is_cyclic(steps[cycle]))
     else:
         cycles = ("hour",)
     said = ["elapsed days"] if has_day else []
@@ -313,11 +315,14 @@ def _make_reading(found: Evidence, best: Tally) -> Number | Date:
 
 
 def _is_cyclic(steps: NDArray[np.int64]) -> bool:
-    """Return whether a cycle has full and empty parts, by more than chance."""
+    """Return whether a cycle has full and empty parts, by more than chance.
+
+    Weekdays without any row, as those on which markets are closed, say nothing about the others.
+    """
     n = steps.sum()
-    expected = steps.sum() / len(steps)
-    if n == 0 or (steps > 0).sum() == 1:  # dates without a time of day are all at hour 0
+    if (steps > 0).sum() < 2:  # dates without a time of day are all at hour 0
         return False
+    expected = n / len(steps)
     fullest = np.sort(steps)[::-1]
     half = len(steps) / 2
     share = (fullest[: int(half)].sum() + (half % 1) * fullest[int(half)]) / n
