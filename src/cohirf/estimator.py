@@ -106,7 +106,7 @@ class CoHiRF(
         and images: rows are scaled to length 1 when they are read, and then all distances are
         chords, so ``medoids_`` and ``exemplars_`` have length 1. Rows that have length 1 already
         are not copied. A row of zeros is refused. With "precomputed", ``X`` is a graph of
-        distances, and with "affinity", of similarities; see the user guide on graphs. Then rows are
+        distances, and with "affinity", of similarities (:doc:`/choose/graphs`). Rows are then
         nodes, ``max_features`` is the share of the edges in each view, and groups merge along the
         edges.
     views : int or list, default=5
