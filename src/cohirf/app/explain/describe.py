@@ -299,13 +299,15 @@ def describe_sample(sample: Sample) -> Description:
         len(sample.rows),
         sample.repeated,
         tuple(find_common_facts(sample, chosen)),
-        find_parts(sample, sizes),
+        find_parts(sample, sizes, described),
     )
 
 
-def find_parts(sample: Sample, sizes: IntArray) -> tuple[Part, ...]:
+def find_parts(
+    sample: Sample, sizes: IntArray, described: Sequence[ClusterDescription]
+) -> tuple[Part, ...]:
     """Return the few clusters that many merge into: as many as fit best, of those that can be
-    named.
+    named. One that is a final cluster has its name.
 
     None of the clusters of a model whose number was not chosen, or which are levels.
     """
@@ -330,10 +332,15 @@ def find_parts(sample: Sample, sizes: IntArray) -> tuple[Part, ...]:
     splits = find_splits(sample.table, sample.labels, sets, others) if len(sets) == 2 else None
     names = choose_names(find_traits_of_sets(sample.table, sample.labels, sets), splits)
     parts = []
+    own = {(cluster.label,): cluster for cluster in described}
     for some, name in zip(sets, names, strict=True):
         labels = tuple(model.cluster_numbers_[list(some)].tolist())
-        facts = tuple(fact.about(*labels) for fact in name.facts)
-        parts.append(Part(labels, int(sizes[list(some)].sum()), name.text, facts))
+        size = int(sizes[list(some)].sum())
+        if labels in own:
+            parts.append(Part(labels, size, own[labels].name, own[labels].facts))
+        else:
+            facts = tuple(fact.about(*labels) for fact in name.facts)
+            parts.append(Part(labels, size, name.text, facts))
     return tuple(parts)
 
 
