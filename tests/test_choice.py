@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_wine, make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_score
@@ -352,3 +353,12 @@ def test_one_row_that_weighs_more_than_all_others_is_no_error():
     weights = np.full(400, 1e-3)
     weights[0] = 1e3
     assert CoHiRF(random_state=0).fit(X, sample_weight=weights).n_clusters_ >= 1
+
+
+def test_a_number_is_chosen_for_sparse_rows_as_for_the_same_dense_ones():
+    X, _ = make_blobs(300, centers=4, cluster_std=0.5, random_state=1)
+    X[X < 0] = 0
+    dense = CoHiRF(random_state=0).fit(X)
+    stored = CoHiRF(random_state=0).fit(sparse.csr_matrix(X))
+    assert dense.n_clusters_ > 1
+    np.testing.assert_array_equal(stored.labels_, dense.labels_)

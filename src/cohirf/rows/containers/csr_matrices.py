@@ -114,6 +114,10 @@ class CsrMatrices(NumpyArrays):
         means, variances = mean_variance_axis(X, axis=0)
         return means.astype(np.float64), variances.astype(np.float64)
 
+    def count_distinct(self, X: Any) -> int:
+        """Return the number of rows: those of a sparse matrix are not compared."""
+        return int(X.shape[0])
+
     def subtract(self, X: Any, columns: IntArray, means: FloatArray) -> Any:
         """Return the rows with the means subtracted from some columns, which become the last."""
         others = np.delete(np.arange(X.shape[1]), columns)
