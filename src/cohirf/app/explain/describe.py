@@ -955,7 +955,8 @@ def say_strength(choice: Choice, *, has_gaps: bool = True) -> tuple[str, str]:
 
 def say_halves(choice: Choice) -> str:
     """Return how many random halves of the rows have the same clusters."""
-    which = f"{choice.n_same} of {choice.n_halves} random halves of the rows have"
+    have = "has" if choice.n_same == 1 else "have"
+    which = f"{choice.n_same} of {choice.n_halves} random halves of the rows {have}"
     if choice.n_same == choice.n_halves:
         which = f"all {choice.n_halves} random halves of the rows have"
     elif choice.n_same == 0:
