@@ -506,7 +506,7 @@ def run_sequence(number: int, tally: Tally) -> None:
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", RuntimeWarning)
             if rng.random() < 0.5:
-                stack.enter_context(patch.object(blocks, "MAX_GROUPS", 40))
+                stack.enter_context(patch.object(blocks, "GROUP", replace(blocks.GROUP, most=40)))
             case = draw_case(rng)
             state = begin(case, rng, tally)
             for _ in range(int(rng.integers(2, 9)) if state is not None else 0):

@@ -59,7 +59,8 @@ def count_of(number: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; 0% and 100% only if they are exact."""
+    """Return a share in percent; 0% and 100% only if they are exact, but for rounding errors."""
+    share = round(share, 12)
     if 0 < share <= 0.005:
         return "less than 1%"
     if 0.995 < share < 1:

@@ -686,3 +686,16 @@ def test_means_are_those_of_the_cells_that_are_in_the_data():
     empty = frame.loc[description.clusters[0].exemplar].isna()
     values = description.clusters[0].exemplar_values
     assert [np.isnan(values[name]) for name in frame] == empty.tolist()
+
+
+def test_columns_are_left_out_only_if_others_are_left():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "c"], 50)
+    frame = pd.DataFrame({"kind": group, "x": rng.normal(size=150)})
+    for columns, said in ((["kind", "x"], True), (["kind"], False)):
+        prepared = prepare(frame[columns])
+        model = CoHiRF(n_clusters=3, random_state=0).fit(prepared.array())
+        description = describe_clusters(model, prepared)
+        assert description.repeated == ("kind",)
+        headline = make_headline(description, model.diagnose(), prepared)
+        assert ("leave kind out" in headline.trust) == said

@@ -63,6 +63,8 @@ def test_halves_of_characters_can_be_written():
         (say_value(0.25, "level"), "25%"),
         (say_value(19000, "date"), "2022-01-08"),
         (percent(0.001), "less than 1%"),
+        (percent(1e-17), "0%"),
+        (percent(1 - 1e-15), "100%"),
         (percent(0.253), "25%"),
         (percent(0.9999), "more than 99%"),
         (percent(1), "100%"),

@@ -792,7 +792,8 @@ def find_separation(description: Description, *, is_sure: bool, is_clear: bool) 
 
 
 def _find_made(repeated: Sequence[str], data: Any) -> list[str]:
-    """Return the columns of which repeated ones are made; none if one had no part in the fit.
+    """Return the columns of which repeated ones are made; none if one had no part in the fit, or if
+    no other column had.
 
     The hour or weekday of a date is made of the date.
     """
@@ -803,7 +804,8 @@ def _find_made(repeated: Sequence[str], data: Any) -> list[str]:
             made[shorten(f"{column.name} {cycle}")] = shorten(column.name)
     if any(name not in made for name in repeated):
         return []
-    return list(dict.fromkeys(made[name] for name in repeated))
+    found = list(dict.fromkeys(made[name] for name in repeated))
+    return [] if set(found) == set(made.values()) else found
 
 
 def say_groups(description: Description) -> tuple[list[str], list[Fact]]:
