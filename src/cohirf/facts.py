@@ -90,16 +90,18 @@ def rate_choice(model: CoHiRF) -> Choice | None:
     choice: Choice | None = model.choice_
     if choice is None or not choice.is_given or choice.is_merge_given or not choice.is_compared:
         return choice
-    if model.history_:
+    # after an update, or if small clusters are noise, these are not the clusters that were chosen
+    if model.history_ or choice.n_clusters != model.n_clusters_:
         return choice
     seed = model.random_state if isinstance(model.random_state, Integral) else 0
     entropy = root_entropy(int(seed))
     points = model._state.landmarks.in_space.points
     most = count_graph_rows(model.n_features_in_)
-    if len(points) < len(model.labels_) or len(points) > most:
+    n_stored = points.shape[0]
+    if n_stored < len(model.labels_) or n_stored > most:
         points = points[_draw_stored(model, most, generator_at(entropy, Draw.CHOICE, most))]
     points = centre(fill_missing(to_host(points), model._state.column_means))
-    sample = SampledRows(points, np.ones(len(points)))
+    sample = SampledRows(points, np.ones(points.shape[0]))
     return rate_number(choice, sample, generator_at(entropy, Draw.CHOICE))
 
 
