@@ -362,3 +362,19 @@ def test_a_number_is_chosen_for_sparse_rows_as_for_the_same_dense_ones():
     stored = CoHiRF(random_state=0).fit(sparse.csr_matrix(X))
     assert dense.n_clusters_ > 1
     np.testing.assert_array_equal(stored.labels_, dense.labels_)
+
+
+def test_a_random_graph_has_no_clear_groups():
+    rng = np.random.default_rng(0)
+    weights = np.triu(rng.random((300, 300)) * (rng.random((300, 300)) < 0.1), 1)
+    model = CoHiRF(metric="affinity", random_state=0).fit(sparse.csr_matrix(weights + weights.T))
+    assert not model.choice_.is_clear
+    assert "no clear groups" in model.choice_.describe()
+
+
+def test_a_given_number_is_not_rated_without_the_weights_of_the_rows():
+    X, _ = make_blobs(300, centers=3, random_state=1)
+    plain = CoHiRF(n_clusters=3, random_state=0).fit(X)
+    weighted = CoHiRF(n_clusters=3, random_state=0).fit(X, sample_weight=np.arange(1, 301.0))
+    assert plain.diagnose().facts.choice.n_halves > 0
+    assert weighted.diagnose().facts.choice.n_halves == 0

@@ -143,7 +143,7 @@ class Choice:
         """Whether there are clusters at all: these have a higher strength than parts of one
         cloud.
         """
-        return self.n_halves == 0 or self.strength >= NUMBER.weak
+        return bool(np.isnan(self.strength)) or self.strength >= NUMBER.weak
 
     @property
     def is_strong(self) -> bool:

@@ -51,8 +51,8 @@ class FitFacts:
     as_published : bool
         Whether the model runs the algorithm of the paper.
     choice : Choice or None
-        The model's ``choice_``. If the number of clusters was given and the merge was not, with how
-        much random halves of the stored rows agree on it, as if it had been chosen.
+        The model's ``choice_``. If the number of clusters was given, and neither merge nor weights,
+        with how much random halves of the stored rows agree on it, as if it had been chosen.
     """
 
     problem: Problem | None
@@ -92,6 +92,9 @@ def rate_choice(model: CoHiRF) -> Choice | None:
         return choice
     # after an update, or if small clusters are noise, these are not the clusters that were chosen
     if model.history_ or choice.n_clusters != model.n_clusters_:
+        return choice
+    summary = model._state.summary.value
+    if summary is None or summary.groups.weights is not None:  # stored rows have no weights
         return choice
     seed = model.random_state if isinstance(model.random_state, Integral) else 0
     entropy = root_entropy(int(seed))

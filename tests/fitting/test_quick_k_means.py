@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.fitting.quick_k_means import QuickKMeans, draw_far_rows
 from cohirf.rows.containers import container_of
+from cohirf.rows.policy import BLOCK
 from places import PLACES
 
 
@@ -68,7 +70,14 @@ class TestSparseRows:
         moved = container_of(X).move_centres(X, weights, np.array([[0.0], [10.0], [99.0]]), 5)
         np.testing.assert_allclose(moved.ravel(), [0.5, 13.0, 99.0])  # nothing is near the last
 
-    def test_labels_do_not_depend_on_the_number_of_threads(self):
+    @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+    def test_columns_that_are_far_from_zero_do_not_hide_groups(self, offset):
+        X, y = make_blobs(600, 5, centers=6, cluster_std=0.5, random_state=0)
+        labels = QuickKMeans(6, random_state=0).fit(sparse.csr_matrix(X + offset)).labels_
+        assert adjusted_rand_score(y, labels) == 1.0
+
+    def test_labels_do_not_depend_on_the_number_of_threads(self, monkeypatch):
+        monkeypatch.setitem(vars(BLOCK), "product_cells", 2**16)
         rng = np.random.default_rng(0)
         X = sparse.random(4_000, 300, density=0.05, format="csr", random_state=rng)
         alone = CoHiRF(n_clusters=30, random_state=0).fit(X)

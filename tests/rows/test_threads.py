@@ -1,5 +1,6 @@
 """Blocks of rows on several threads: the same results in the same order, on no more threads."""
 
+import os
 import threading
 import time
 import tracemalloc
@@ -211,3 +212,13 @@ def test_an_error_in_a_thread_comes_out_of_the_fit(monkeypatch):
     with pytest.raises(MemoryError, match="a thread is out"):
         CoHiRF(n_clusters=7, random_state=0, n_jobs=3).fit(make_rows(np.float64))
     assert count_threads() == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork here")
+def test_a_forked_process_has_no_threads_to_wait_for():
+    with on_threads(2):
+        assert map_in_threads(abs, [1, -2]) == [1, 2]
+        child = os.fork()
+        if child == 0:  # no cleaning up of the test runner
+            os._exit(0 if count_threads() == 1 and map_in_threads(abs, [1, -2]) == [1, 2] else 1)
+        assert os.waitpid(child, 0)[1] == 0

@@ -12,6 +12,7 @@ thread is added. Threads that others start, and other processes, compute alone.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -38,6 +39,9 @@ class _Threads:
 
 
 _threads: ContextVar[_Threads | None] = ContextVar("threads", default=None)
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads of its parent
+    os.register_at_fork(after_in_child=lambda: _threads.set(None))
 
 
 @contextmanager

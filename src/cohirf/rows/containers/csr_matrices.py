@@ -188,7 +188,7 @@ class CsrMatrices(NumpyArrays):
             return super().find_nearest(
                 X, points, exact=exact, groups=groups, group_of_row=group_of_row
             )
-        return _find_nearest_in_float32(X, as_array(points))
+        return _find_nearest_by_products(X, as_array(points))
 
     # ---- clusters
 
@@ -202,7 +202,7 @@ class CsrMatrices(NumpyArrays):
         labels: Any = None
         for _ in range(n_passes):
             before = labels
-            labels = _find_nearest_in_float32(X, moved)
+            labels = _find_nearest_by_products(X, moved)
             if before is not None and (labels == before).all():
                 break
             present, number = self.compress(labels, len(moved))
@@ -324,15 +324,21 @@ def _without_empty_columns(points: Any) -> FloatArray:
     return dense
 
 
-def _find_nearest_in_float32(X: Any, points: FloatArray) -> IntArray:
-    """Return the number of the point nearest to each row, up to the rounding of float32."""
+def _find_nearest_by_products(X: Any, points: FloatArray) -> IntArray:
+    """Return the number of the point nearest to each row, up to rounding.
+
+    Products are in float32, unless a column is far from zero: they would lose their digits.
+    """
+    means, variances = points.mean(axis=0), points.var(axis=0)
+    is_far = bool((means**2 > DIGIT.far_from_zero * variances).any())
+    dtype = np.float64 if is_far else np.float32
     # squares neither overflow nor vanish
     largest = max(float(abs(X).max()), float(np.abs(points).max())) or 1.0
-    columns = np.ascontiguousarray((points / largest).T, dtype=np.float32)
+    columns = np.ascontiguousarray((points / largest).T, dtype=dtype)
     half_squares = (columns**2).sum(axis=0) / 2
 
     def find(block: slice) -> IntArray:
-        closeness = (X[block] / largest).astype(np.float32) @ columns
+        closeness = (X[block] / largest).astype(dtype) @ columns
         closeness -= half_squares
         nearest: IntArray = closeness.argmax(axis=1)
         return nearest

@@ -346,7 +346,7 @@ class ArrayMembers(Members):
                 sums += sparse.csc_array(parts, shape=(self.n_clusters, n)) @ points
             return sums
 
-        # the sums of all blocks take at most a 16th of the memory of the rows
+        # the sums of all blocks take at most a 16th of the memory of rows in float64
         sums = sum_blocks(sum_some, len(self.labels), fewest_rows=16 * self.n_clusters)
         return np.divide(sums, self.cluster_mass()[:, None], out=sums)
 
