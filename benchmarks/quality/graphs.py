@@ -15,6 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -24,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._common import add_write_option, make_parser, parse, show_table
 from benchmarks.quality.clustbench import count_classes
-from benchmarks.quality.rules import judge, read_groups, score
+from benchmarks.quality.rules import count_groups, judge, mean_by_group, read_groups, score
 from cohirf import CoHiRF
 from cohirf.graphs import merging
 
@@ -71,15 +72,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parse(parser, argv, sets=2)
     sets = list(read_groups(arguments.first, arguments.sets))
     measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
-    groups = list(dict.fromkeys(each.group for each in measured))
-
-    def means(values: Sequence[float]) -> list[float]:
-        return [
-            float(np.mean([v for v, each in zip(values, measured, strict=True) if each.group == g]))
-            for g in groups
-        ]
-
-    counts = [f"{name} ({sum(each.group == name for each in measured)})" for name in groups]
+    of_sets = [each.group for each in measured]
+    means = partial(mean_by_group, of_sets)
+    counts = [f"{name} ({count})" for name, count in count_groups(of_sets).items()]
     given = {
         "k given, on the graph": [each.on_graph for each in measured],
         "k given, on the rows": [each.on_rows for each in measured],

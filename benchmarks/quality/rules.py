@@ -21,8 +21,10 @@ silhouette, and of HDBSCAN. Files that are not there are left out.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -275,6 +277,19 @@ def cross_validate(measured: list[Measured], groups: list[str]) -> list[float]:
     return taken.tolist()
 
 
+def count_groups(groups: Sequence[str]) -> dict[str, int]:
+    """Return the number of sets of each group, in the order of the first ones."""
+    return dict(Counter(groups))
+
+
+def mean_by_group(groups: Sequence[str], values: Sequence[float]) -> list[float]:
+    """Return the mean of the values of the sets of each group, in the order of the first ones."""
+    return [
+        float(np.mean([value for value, own in zip(values, groups, strict=True) if own == group]))
+        for group in count_groups(groups)
+    ]
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--first", type=int, default=0)
@@ -284,7 +299,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parse(parser, argv, sets=2)
     sets = list(read_groups(arguments.first, arguments.sets))
     measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
-    groups = list(dict.fromkeys(each.group for each in measured))
+    of_sets = [each.group for each in measured]
+    means = partial(mean_by_group, of_sets)
     rule = (*[MERGE.weight] * 4, MERGE.lead)
     given = {
         "K-Means, ten starts": [each.k_means for each in measured],
@@ -293,17 +309,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             for place, merge in enumerate(MERGES)
         },
         "the merge that is taken": [each.take(rule) for each in measured],
-        "weights cross-validated over sets": cross_validate(measured, groups),
+        "weights cross-validated over sets": cross_validate(measured, list(count_groups(of_sets))),
         "the best in each set": [float(each.ari.max()) for each in measured],
     }
-
-    def means(values: Sequence[float]) -> list[float]:
-        return [
-            float(np.mean([v for v, each in zip(values, measured, strict=True) if each.group == g]))
-            for g in groups
-        ]
-
-    counts = [f"{name} ({sum(each.group == name for each in measured)})" for name in groups]
+    counts = [f"{name} ({count})" for name, count in count_groups(of_sets).items()]
     cells = [[name, *map("{:.3f}".format, means(values))] for name, values in given.items()]
     show_table(arguments.write, "rules", [["ARI, k given", *counts], *cells])
     cells = []
