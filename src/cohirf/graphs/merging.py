@@ -34,11 +34,11 @@ BRIDGE = np.finfo(np.float32).tiny  # weight between parts without an edge
 
 @dataclass(frozen=True)
 class NumberPolicy:
-    """How many clusters a graph has. Table: ``graphs.csv``, of ``benchmarks/quality/graphs.py``."""
+    """How many clusters a graph has. Table of the first: ``graphs.csv``, of
+    ``benchmarks/quality/graphs.py``. No table compares the others, which bound the work.
+    """
 
-    cut: float = (
-        3.0  # weight of the normalised cut, compared with those of modularity and agreement
-    )
+    cut: float = 3.0  # weight of the normalised cut; those of modularity and agreement are 1
     splits: int = 2  # of the edges into halves
     most: int = 60  # the largest number of clusters that is tried
     nodes_per_number: int = 8  # no more numbers than one for so many groups
