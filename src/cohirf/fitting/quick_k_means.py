@@ -12,18 +12,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from cohirf.error_contexts import ignoring_warnings
 from cohirf.fitting.policy import QUICK
-from cohirf.rows.arrays import is_here, namespace, put_beside, take_rows, to_host
+from cohirf.rows.arrays import as_array, namespace, put_beside, take_rows, to_host
 from cohirf.rows.containers import container_of
-from cohirf.rows.distances import find_nearest
-from cohirf.rows.threads import map_blocks
 
 
 class QuickKMeans(ClusterMixin, BaseEstimator):
@@ -47,17 +43,9 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
             else (_take_rows(X, rows), _take_rows(sample_weight, rows))
         )
         seeds = self._seed(some, weights, rng)
-        if not is_here(X) or sparse.issparse(X):
-            centres = container_of(some).move_centres(some, weights, seeds, QUICK.iterations)
-            self.labels_ = find_nearest(X, centres, exact=False)
-            return self
-        method = KMeans(
-            self.n_clusters, init=seeds, n_init=1, max_iter=QUICK.iterations, random_state=rng
-        )
         # fewer distinct rows than inner clusters matter to nobody
         with ignoring_warnings(ConvergenceWarning):
-            method.fit(some, sample_weight=weights)
-        self.labels_ = method.labels_ if rows is None else _assign(method, X)
+            self.labels_ = container_of(X).label_by_some(X, some, weights, seeds, QUICK.iterations)
         return self
 
     def _seed(self, X: Any, sample_weight: Any, rng: Any) -> Any:
@@ -71,13 +59,6 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
         return to_host(_take_rows(some, draw_far_rows(some, weights, self.n_clusters, rng)))
 
 
-def _assign(method: KMeans, X: Any) -> Any:
-    """Return the nearest centre of each row."""
-    # scikit-learn compares 256 rows at a time, which divide blocks: the labels are those of all
-    # rows at once, to the last digit
-    return np.concatenate(map_blocks(lambda block: method.predict(X[block]), X.shape[0]))
-
-
 def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     """Draw rows with a chance proportional to weight and squared distance to the nearest row drawn
     before: k-means++.
@@ -86,7 +67,9 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     time. On a device, which waits longer for a step than it computes, a step draws several rows: a
     sixteenth of those drawn before.
     """
-    points, squares = _scale(X)
+    container = container_of(X)
+    points = container.scale(X)
+    squares = container.square_lengths(points)
     xp = namespace(squares)
     if sample_weight is None:
         weights = xp.ones_like(squares)
@@ -97,9 +80,9 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     n_found = 0
     uniforms = rng.random_sample(n_drawn)
     while n_found < n_drawn:
-        n_new = container_of(X).drawn_at_once(n_found)
+        n_new = container.drawn_at_once(n_found)
         rows = _draw_by_chance(closest * weights, uniforms[n_found : n_found + n_new])
-        products = points @ _as_columns(points, rows)
+        products = points @ as_array(take_rows(points, rows)).T
         distances = squares + xp.min(xp.take(squares, rows)[None, :] - 2 * products, axis=1)
         closest = xp.maximum(
             distances if n_found == 0 else xp.minimum(closest, distances), xp.zeros_like(closest)
@@ -107,27 +90,6 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
         drawn.append(rows)
         n_found += n_new
     return xp.concat(drawn)[:n_drawn]
-
-
-def _scale(X: Any) -> tuple[Any, Any]:
-    """Return rows whose squares do not vanish, and these squares."""
-    if sparse.issparse(X):
-        points = X.astype(np.float64)
-        points = points / (float(abs(points).max()) or 1.0)
-        return points, container_of(points).square_lengths(points)
-    xp = namespace(X)
-    points = xp.astype(X, xp.float64 if X.dtype == xp.float64 else xp.float32)
-    # distances of points far from the origin would lose digits
-    points = points - xp.mean(points, axis=0)
-    points = points / (float(xp.max(xp.abs(points))) or 1.0)
-    return points, xp.sum(points**2, axis=1)
-
-
-def _as_columns(points: Any, rows: Any) -> Any:
-    """Return some rows as columns with all their cells."""
-    if sparse.issparse(points):
-        return points[rows].toarray().T
-    return namespace(points).take(points, rows, axis=0).T
 
 
 def _draw_by_chance(chances: Any, uniforms: Any) -> Any:

@@ -123,6 +123,14 @@ class Container:
         """Return the rows with length 1, and which of them are all zeros, and stay."""
         raise NotImplementedError
 
+    def scale(self, X: Any) -> Any:
+        """Return the rows around the origin in units of their largest value: distances by products
+        lose no digits, and squares do not vanish.
+
+        Rows that cannot be shifted are near the origin.
+        """
+        raise NotImplementedError
+
     def round(self, X: Any, n_digits: int) -> Any:
         """Return the rows in units of the largest values, rounded to so many digits."""
         raise NotImplementedError
@@ -138,7 +146,7 @@ class Container:
         raise NotImplementedError
 
     def square_lengths(self, X: Any) -> Any:
-        """Return the squared length of each row, in float64."""
+        """Return the squared length of each row."""
         raise NotImplementedError
 
     def row_dots(self, left: Any, right: Any) -> Any:
@@ -254,6 +262,15 @@ class Container:
     def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
         """Return the centres after passes of K-Means; those of empty clusters may be left out."""
         raise NotImplementedError
+
+    def label_by_some(
+        self, X: Any, some: Any, mass: Any, centres: FloatArray, n_passes: int
+    ) -> Any:
+        """Return the nearest centre of each row after passes of K-Means over some of the rows, of
+        which the mass is given.
+        """
+        moved = self.move_centres(some, mass, centres, n_passes)
+        return self.find_nearest(X, moved, exact=False, groups=None, group_of_row=None)
 
 
 def container_of(X: Any) -> Container:

@@ -15,6 +15,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cohirf.rows.arrays import as_array
 from cohirf.rows.blocks import FloatArray, IntArray
+from cohirf.rows.containers.container import Container
 from cohirf.rows.containers.numpy_arrays import NumpyArrays
 from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
 from cohirf.rows.members import Members, Vectors
@@ -101,6 +102,11 @@ class CsrMatrices(NumpyArrays):
         """Return the rows with length 1, and which of them are all zeros, and stay."""
         units = normalize(X)
         return units, units.count_nonzero(axis=1) == 0
+
+    def scale(self, X: Any) -> Any:
+        """Return the rows over the largest absolute value, in float64."""
+        points = X.astype(np.float64)
+        return points / (float(abs(points).max()) or 1.0)
 
     def round(self, X: Any, n_digits: int) -> Any:
         """Return the cells in units of the largest one, rounded."""
@@ -209,6 +215,12 @@ class CsrMatrices(NumpyArrays):
             means = self.members(X, number, len(present), mass).means(mass)
             moved[present] = means.toarray()
         return moved
+
+    def label_by_some(
+        self, X: Any, some: Any, mass: Any, centres: FloatArray, n_passes: int
+    ) -> Any:
+        """Return the labels that K-Means by products of some rows gives to all."""
+        return Container.label_by_some(self, X, some, mass, centres, n_passes)
 
     def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
         """Return rows with their clusters."""

@@ -104,6 +104,17 @@ class DeviceArrays(Container):
 
     # ---- values
 
+    def scale(self, X: Any) -> Any:
+        """Return the rows minus their mean, over the largest absolute value."""
+        xp = namespace(X)
+        points = xp.astype(X, xp.float64 if X.dtype == xp.float64 else xp.float32)
+        points = points - xp.mean(points, axis=0)
+        return points / (float(xp.max(xp.abs(points))) or 1.0)
+
+    def square_lengths(self, X: Any) -> Any:
+        """Return the squared length of each row."""
+        return namespace(X).sum(X**2, axis=1)
+
     def say_why_methods_fail(self, name: str) -> str:
         """Return that the rows are on a device."""
         return (

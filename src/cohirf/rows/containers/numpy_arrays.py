@@ -28,7 +28,7 @@ from cohirf.rows.distances import subtract_offsets
 from cohirf.rows.grouping import first_rows, rows_by_label
 from cohirf.rows.members import Members, Vectors, relative_mass
 from cohirf.rows.policy import BLOCK
-from cohirf.rows.threads import sum_blocks
+from cohirf.rows.threads import map_blocks, sum_blocks
 
 
 class NumpyArrays(Container):
@@ -125,6 +125,12 @@ class NumpyArrays(Container):
         X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
         return np.divide(X, lengths, out=X, where=lengths > 0), lengths[:, 0] == 0
+
+    def scale(self, X: Any) -> Any:
+        """Return the rows minus their mean, over the largest absolute value."""
+        points = X.astype(np.float64 if X.dtype == np.float64 else np.float32, copy=False)
+        points = points - points.mean(axis=0)
+        return points / (float(np.abs(points).max()) or 1.0)
 
     def round(self, X: Any, n_digits: int) -> Any:
         """Return the columns in units of their largest values, rounded."""
@@ -317,8 +323,23 @@ class NumpyArrays(Container):
 
     def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
         """Return the centres after passes of scikit-learn's K-Means."""
-        k_means = KMeans(len(centres), init=centres, n_init=1, max_iter=n_passes)
-        return np.asarray(k_means.fit(self.narrow(X), sample_weight=mass).cluster_centers_)
+        return np.asarray(_run_k_means(X, mass, centres, n_passes).cluster_centers_)
+
+    def label_by_some(
+        self, X: Any, some: Any, mass: Any, centres: FloatArray, n_passes: int
+    ) -> Any:
+        """Return the labels that scikit-learn's K-Means of some rows gives to all."""
+        method = _run_k_means(some, mass, centres, n_passes)
+        if some is X:
+            return method.labels_
+        # scikit-learn compares 256 rows at a time, which divide blocks: the labels are those of
+        # all rows at once, to the last digit
+        return np.concatenate(map_blocks(lambda block: method.predict(X[block]), X.shape[0]))
+
+
+def _run_k_means(X: Any, mass: Any, centres: FloatArray, n_passes: int) -> KMeans:
+    method = KMeans(len(centres), init=centres, n_init=1, max_iter=n_passes)
+    return method.fit(X, sample_weight=mass)
 
 
 class ArrayMembers(Members):
