@@ -32,6 +32,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.get_clusters import take_features
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.engines.local import one_thread
+from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, compress, row_blocks
 from cohirf.validation import column_means
 
@@ -142,15 +143,11 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
             n_rows, min(n_rows, POLICY.rows), replace=False
         )
         sample = X[np.sort(rows)]
-        columns: IntArray = np.arange(X.shape[1])
         kept: IntArray = np.arange(0)
         # of words in few rows, nothing can be said; the others are not too many
-        if sparse.issparse(sample):
-            counts = np.bincount(sample.indices, minlength=X.shape[1])
-            columns = np.flatnonzero(
-                counts >= POLICY.varying_rows * count_clusters(sample.shape[0])
-            )
-            sample = sample[:, columns].toarray()
+        columns, sample = container_of(sample).take_filled_columns(
+            sample, POLICY.varying_rows * count_clusters(sample.shape[0])
+        )
         self.statistics_ = np.zeros(X.shape[1])
         if len(columns):
             with one_thread():

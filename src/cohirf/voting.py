@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -25,9 +24,9 @@ from cohirf.beyond.votes import (
     measure_votes,
     move_codes,
 )
-from cohirf.data.dask_arrays import DaskTable, read_in_order
+from cohirf.data.dask_arrays import read_in_order
 from cohirf.data.first_level import check_array_weights
-from cohirf.engines.dask import compute_unoptimised, is_dask
+from cohirf.data.partitions import Partitions, open_partitions, refuse_other_rows
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.rows.arrays import as_rows
 from cohirf.rows.grouping import (
@@ -40,8 +39,6 @@ from cohirf.rows.grouping import (
 )
 from cohirf.rows.storage import Storage
 from cohirf.scratch import ScratchStorage
-from cohirf.sources import Source, open_source
-from cohirf.sources.tables import frame_names, is_frame
 from cohirf.summary.vectors import look_up
 
 
@@ -159,7 +156,7 @@ def consensus(
         raise ValueError(
             f"n_clusters={n_clusters!r} is not valid: give a number of at least 1, or None."
         )
-    votes = _open_votes(labels)
+    votes = _Votes(open_partitions(labels, POLICY.block_rows))
     if sample_weight is None:
         weights = None
     else:
@@ -344,15 +341,13 @@ def _as_labels(column: NDArray[Any]) -> IntArray:
 
 
 class _Votes:
-    """Labels, wherever they are.
+    """Labels, wherever they are, and vectors with an entry for each row."""
 
-    ``read`` returns blocks of consecutive rows, with a column for each vector.
-    """
-
-    def __init__(self, n_rows: int, read: Callable[[], Iterator[NDArray[Any]]]) -> None:
-        self.n_rows = n_rows
-        self._read = read
-        self._storage: Storage = ScratchStorage() if n_rows > POLICY.rows_in_memory else Storage()
+    def __init__(self, partitions: Partitions) -> None:
+        self.n_rows = partitions.n_rows
+        self._read = partitions.read
+        is_large = self.n_rows > POLICY.rows_in_memory
+        self._storage: Storage = ScratchStorage() if is_large else Storage()
 
     def fold(self, weights: FloatArray | None) -> tuple[_Folded, IntArray, IntArray]:
         """Return the distinct codes, the number that each has in the rows, and the number of the
@@ -397,7 +392,7 @@ class _Votes:
         row.
         """
         source, blocks = read_in_order(X, block_cells=2**22)
-        _refuse_other_rows("X", source.n_rows, self.n_rows)
+        refuse_other_rows("X", source.n_rows, self.n_rows)
         total: Any = 0
         for block in blocks:
             values = source.take(np.arange(block.start, block.stop))
@@ -441,81 +436,3 @@ def _sum_block(values: Any, group: IntArray, n_sums: int, weights: Any) -> Any:
         sparse.csr_array((mass, (group, np.arange(len(group)))), shape=(n_sums, len(group)))
         @ values
     )
-
-
-def _open_votes(labels: Any) -> _Votes:
-    """Return labels of any kind as votes that can be folded."""
-    if is_dask(labels):
-        array = DaskTable.of(labels, known_rows=True).array.rechunk({1: -1})
-        chunks = range(array.numblocks[0])
-        return _Votes(
-            int(array.shape[0]),
-            lambda: (compute_unoptimised(array.blocks[chunk])[0] for chunk in chunks),
-        )
-    if isinstance(labels, Source | str | os.PathLike):
-        source = open_source(labels)
-        return _Votes(source.n_rows, source.read_all)
-    if is_frame(labels):
-        by_number = hasattr(labels, "iloc")  # names of pandas can be repeated
-        columns = [
-            (labels.iloc[:, number] if by_number else labels[name]).to_numpy()
-            for number, name in enumerate(frame_names(labels))
-        ]
-    elif isinstance(labels, list | tuple):
-        columns = list(labels)
-    else:
-        array = np.asarray(labels)
-        if array.ndim != 2:
-            raise ValueError(
-                f"labels has shape {array.shape}: give a column for each partition, or a list with "
-                "a vector for each."
-            )
-        columns = list(array.T)
-    if not columns:
-        raise ValueError("labels has no vectors: give at least one.")
-    vectors = [_as_vector(column, f"vector {number}") for number, column in enumerate(columns)]
-    n_rows = len(vectors[0])
-    for number, vector in enumerate(vectors):
-        _refuse_other_rows(f"vector {number}", len(vector), n_rows)
-    if n_rows == 0:
-        raise ValueError("labels has 0 rows: give at least one.")
-    blocks = list(row_blocks(n_rows, POLICY.block_rows))
-    return _Votes(
-        n_rows,
-        lambda: (np.stack([vector[block] for vector in vectors], axis=1) for block in blocks),
-    )
-
-
-def _as_vector(column: Any, name: str) -> NDArray[Any]:
-    """Return labels of one partition as numbers.
-
-    Text is numbered, and None, NaN and empty cells mean no opinion.
-    """
-    vector = column if isinstance(column, np.ndarray) else np.asarray(column)
-    if vector.ndim != 1:
-        raise ValueError(f"{name} has shape {vector.shape}: give one label for each row.")
-    if vector.dtype.kind in "biuf":
-        return vector
-    if vector.dtype.kind not in "OUST":
-        raise TypeError(f"{name} has labels of type {vector.dtype}: give integers or text.")
-    has_opinion = np.array([_is_label(cell) for cell in vector.tolist()], dtype=bool)
-    numbers = np.full(len(vector), NO_OPINION)
-    if has_opinion.any():
-        numbers[has_opinion] = np.unique(vector[has_opinion].astype(str), return_inverse=True)[1]
-    return numbers
-
-
-def _is_label(cell: Any) -> bool:
-    """Return whether a cell is neither None nor NaN nor negative."""
-    try:
-        return cell is not None and bool(cell == cell) and not (isinstance(cell, Real) and cell < 0)
-    except TypeError:  # the missing value of pandas is neither equal to itself nor not
-        return False
-
-
-def _refuse_other_rows(name: str, n_given: int, n_rows: int) -> None:
-    if n_given != n_rows:
-        raise ValueError(
-            f"{name} has {n_given:,} rows, but labels have {n_rows:,}: give the same rows in the "
-            "same order."
-        )

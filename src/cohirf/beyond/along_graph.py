@@ -13,7 +13,8 @@ nearest one that is left. So rounds are few, and each is a handful of operations
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,12 +58,10 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
     names = np.arange(n_points)  # a point of each cluster
     heights = np.zeros(n_points)
     volumes = np.asarray(affinity.sum(axis=1)).ravel()
-    edges: Any = affinity
+    edges = _edges_of(affinity)
     merges: list[IntArray] = []
     merged_at: list[FloatArray] = []
     while len(names) > 1:
-        if sparse.issparse(edges) and len(names) <= GRAPH.compared_rows:
-            edges = edges.toarray()
         one, two, distance = _nearest_pairs(edges, volumes)
         height = np.maximum(distance, np.maximum(heights[one], heights[two]))
         merges.append(np.column_stack([names[one], names[two]]))
@@ -71,7 +70,7 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
         volumes[one] += volumes[two]
         is_left = np.ones(len(names), dtype=bool)
         is_left[two] = False
-        edges = _merge_edges(edges, one, two, is_left)
+        edges = edges.merge(one, two, is_left)
         names = names[is_left]
         heights = heights[is_left]
         volumes = volumes[is_left]
@@ -80,34 +79,67 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
     return as_linkage(np.concatenate(merges), np.concatenate(merged_at), n_points)
 
 
-def _merge_edges(edges: Any, one: IntArray, two: IntArray, is_left: NDArray[np.bool_]) -> Any:
-    """Return the weights between clusters, sparse or not, after pairs of them have merged, each to
-    its first one.
-    """
-    if not sparse.issparse(edges):
-        edges[one] += edges[two]
-        edges[:, one] += edges[:, two]
-        return edges[np.ix_(is_left, is_left)]
-    union = np.cumsum(is_left) - 1
-    union[two] = union[one]
-    members = sparse.csr_array((np.ones(len(union)), (union, np.arange(len(union)))))
-    return sparse.csr_array(members @ edges @ members.T)
+class _Edges(Protocol):
+    """Weights of the edges between clusters."""
+
+    def listed(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return both ends of each edge, sorted by the first one, and its weight."""
+
+    def merge(self, one: IntArray, two: IntArray, is_left: NDArray[np.bool_]) -> _Edges:
+        """Return the weights after pairs of clusters have merged, each to its first one."""
 
 
-def _nearest_pairs(edges: Any, volumes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+@dataclass(frozen=True)
+class _EdgesOfMany:
+    """Edges of many clusters, of which most pairs have none."""
+
+    weights: sparse.csr_array
+
+    def listed(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the stored cells."""
+        one = np.repeat(np.arange(self.weights.shape[0]), np.diff(self.weights.indptr))
+        return one, self.weights.indices.astype(np.int64), self.weights.data
+
+    def merge(self, one: IntArray, two: IntArray, is_left: NDArray[np.bool_]) -> _Edges:
+        """Return the products with a matrix of unions, which may have room as an array."""
+        union = np.cumsum(is_left) - 1
+        union[two] = union[one]
+        members = sparse.csr_array((np.ones(len(union)), (union, np.arange(len(union)))))
+        return _edges_of(sparse.csr_array(members @ self.weights @ members.T))
+
+
+@dataclass(frozen=True)
+class _EdgesOfFew:
+    """Edges of few clusters: an array takes less time than a sparse matrix."""
+
+    weights: FloatArray
+
+    def listed(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the cells that are not 0."""
+        one, two = np.nonzero(self.weights)
+        return one, two, self.weights[one, two]
+
+    def merge(self, one: IntArray, two: IntArray, is_left: NDArray[np.bool_]) -> _Edges:
+        """Add up rows and columns, in place."""
+        self.weights[one] += self.weights[two]
+        self.weights[:, one] += self.weights[:, two]
+        return _EdgesOfFew(self.weights[np.ix_(is_left, is_left)])
+
+
+def _edges_of(affinity: sparse.csr_array) -> _Edges:
+    if affinity.shape[0] <= GRAPH.compared_rows:
+        return _EdgesOfFew(affinity.toarray())
+    return _EdgesOfMany(affinity)
+
+
+def _nearest_pairs(edges: _Edges, volumes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the pairs of clusters that are each other's nearest, the lower number first, and their
     distances.
 
     Each cluster has an edge to another one. Distances that are equal in float32 count as equal, and
     then the lowest numbers come first. So rounding does not decide.
     """
-    if sparse.issparse(edges):
-        one = np.repeat(np.arange(len(volumes)), np.diff(edges.indptr))
-        two = edges.indices.astype(np.int64)
-        weights = edges.data
-    else:
-        one, two = np.nonzero(edges)
-        weights = edges[one, two]
+    one, two, weights = edges.listed()
     smaller = np.minimum(volumes[one], volumes[two])
     largest = np.finfo(np.float32).max
     distance = np.minimum(smaller * np.sqrt(volumes[one] + volumes[two]) / weights, largest).astype(

@@ -310,11 +310,10 @@ def without_two_values(points: Any) -> Any:
     >>> without_two_values(np.array([[0.5, 1.0, 3.0], [0.2, 0.0, 4.0], [0.1, 1.0, 9.0]])).tolist()
     [[0.5, 3.0], [0.2, 4.0], [0.1, 9.0]]
     """
-    if not container_of(points).is_dense or points.shape[0] < 3:
+    if points.shape[0] < 3:
         return points
-    low = points.min(axis=0)
-    has_two = ((points == low) | (points == points.max(axis=0))).all(axis=0)
-    return points[:, ~has_two] if 0 < 2 * has_two.sum() < len(low) else points
+    has_two = container_of(points).find_two_valued(points)
+    return points[:, ~has_two] if 0 < 2 * has_two.sum() < len(has_two) else points
 
 
 def minimax_distances(distances: FloatArray) -> FloatArray:

@@ -26,8 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
-from scipy.spatial.distance import cdist
-from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.base_method import find_distinct_rows
@@ -163,7 +161,7 @@ class NeighbourGraph:
                 inside = np.flatnonzero(part == small)
                 inside = inside[:: -(-len(inside) // GRAPH.compared_rows)]
                 outside = np.flatnonzero(part != small if near is None else near[small][part])
-                one_end, other_end, length = _find_shortest(
+                one_end, other_end, length = container_of(self.points).nearest_pair(
                     self.points[inside], self.points[outside]
                 )
                 found_one.append(int(inside[one_end]))
@@ -336,18 +334,6 @@ def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     return centred[first[order]], number[place]
-
-
-def _find_shortest(inside: Any, outside: Any) -> tuple[int, int, float]:
-    """Return which point of either set is nearest to the other set, and their distance."""
-    n_pairs = inside.shape[0] * outside.shape[0]
-    if not container_of(inside).is_dense or n_pairs > BLOCK_ROWS:
-        nearest, distance = pairwise_distances_argmin_min(inside, outside)
-        best = int(distance.argmin())
-        return best, int(nearest[best]), float(distance[best])
-    distances = cdist(inside, outside)  # without the checks that take longer than few points
-    best, other = np.unravel_index(distances.argmin(), distances.shape)
-    return int(best), int(other), float(distances[best, other])
 
 
 def _find_neighbours(points: Any) -> tuple[IntArray, FloatArray]:

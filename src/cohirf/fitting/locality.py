@@ -27,7 +27,6 @@ from cohirf.fitting.policy import LOCAL
 from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import format_bytes, resident_bytes
 from cohirf.planning.plan import Room
-from cohirf.rows.arrays import is_here
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.metric_spaces import find_space
@@ -205,8 +204,8 @@ def find_density(rows: LocalRows) -> DensityLabels | None:
     if reach is None or not rows.sees_everything or not rows.are_dense:
         return None
     # weights on a cluster or on a device are not looked at
-    is_known = weights is None or (isinstance(weights, ArrayWeights) and is_here(weights.values))
-    known = None if weights is None or not is_known else weights.values
+    known = weights.in_process if isinstance(weights, ArrayWeights) else None
+    is_known = weights is None or known is not None
     is_quick = (
         has_space and is_installed("numba") and is_known and has_kernels(data.n_features, known)
     )

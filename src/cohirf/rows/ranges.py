@@ -25,8 +25,8 @@ from typing import Any, Protocol, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from cohirf.rows.arrays import is_here, stored_cells
 from cohirf.rows.later import Later
 
 Size = int | str | None
@@ -67,9 +67,11 @@ class Range:
 
     def check(self, value: Any, find: Find) -> None:
         """Raise ValueError if a value is of another type or shape, or out of bounds."""
-        if isinstance(value, np.ndarray) or sparse.issparse(value):
+        if is_here(value):
             self._check_array(value, find)
-        numbers = _as_array(value)
+            numbers = stored_cells(value)
+        else:  # as floats, which have room for large integers
+            numbers = np.array(list(_flat(value)), dtype=np.float64)
         if numbers.size == 0 or numbers.dtype.kind == "b":
             return
         most = self.most if self.below is None else _size(self.below, find) - 1
@@ -262,18 +264,6 @@ def _value_of(part: Any) -> Any:
 def _size(size: Size, find: Find) -> int:
     meant: Any = find(size) if isinstance(size, str) else size
     return meant if isinstance(meant, int) else len(meant)
-
-
-def _as_array(value: Any) -> NDArray[Any]:
-    """Return all numbers of a value.
-
-    Those that are no array as floats, which have room for large integers.
-    """
-    if isinstance(value, np.ndarray):
-        return value
-    if sparse.issparse(value):
-        return np.asarray(value.data)
-    return np.array(list(_flat(value)), dtype=np.float64)
 
 
 def _flat(value: Any) -> Iterator[float]:

@@ -370,6 +370,11 @@ class ArrayWeights:
             return None
         return np.asarray(to_host(xp.nonzero(self.values)[0]))
 
+    @property
+    def in_process(self) -> Mass | None:
+        """The weights of all rows, unless they would have to be copied from a device."""
+        return self.values if is_here(self.values) else None
+
     def take(self, rows: IntArray) -> Mass:
         """Return the weights of the given rows."""
         weights: Mass = fetch_rows(self.values, rows)

@@ -70,6 +70,13 @@ def to_numbers(some: Any, order: Any = slice(None)) -> Any:
     return fill_missing(ordered, column_means(ordered))
 
 
+def to_known_matrix(some: Any) -> Any:
+    """Return rows for packages that know no sparse arrays, but matrices."""
+    if sparse.issparse(some):
+        return sparse.csr_matrix(some)
+    return to_numbers(some)
+
+
 @dataclass(frozen=True)
 class TransformedRows:
     """Rows of some data after a transformation: only those that are asked for are transformed."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf import CoHiRF
 from cohirf.app.explain.study import draw
-from cohirf.app.explain.table import as_dense, is_prepared, to_numbers
+from cohirf.app.explain.table import as_dense, is_prepared, to_known_matrix, to_numbers
 from cohirf.app.plotting.canvas import (
     choose_apart,
     cluster_colours,
@@ -286,11 +286,7 @@ def _by_umap(chosen: Any) -> Projection:
 
     Distances between far points mean little.
     """
-    # UMAP knows no sparse arrays
-    if sparse.issparse(chosen):
-        data = sparse.csr_matrix(chosen)
-    else:
-        data = to_numbers(chosen)
+    data = to_known_matrix(chosen)
     n_neighbours = max(2, min(STYLE.umap_neighbours, data.shape[0] - 1))
     with warnings.catch_warnings():
         # UMAP warns of packages that it misses, and of its own use of others

@@ -165,6 +165,14 @@ class Container:
         """Return whether all columns are known to be equal, which no device is asked."""
         return False
 
+    def find_two_valued(self, X: Any) -> Any:
+        """Return which columns have at most two values; none where columns are not compared."""
+        raise NotImplementedError
+
+    def take_filled_columns(self, X: Any, fewest: float) -> tuple[IntArray, Any]:
+        """Return the columns with at least so many stored cells, and their rows with all cells."""
+        raise NotImplementedError
+
     def is_range(self, vector: Any) -> bool:
         """Return whether a vector is known to count up from 0, which no device is asked."""
         return False
@@ -199,6 +207,10 @@ class Container:
 
     def square_few(self, points: Any) -> FloatArray:
         """Return the squared distances between a few rows, without loss of digits."""
+        raise NotImplementedError
+
+    def nearest_pair(self, X: Any, others: Any) -> tuple[int, int, float]:
+        """Return the row that is nearest to any of the others, that one, and their distance."""
         raise NotImplementedError
 
     def manhattan_few(self, points: Any) -> FloatArray:

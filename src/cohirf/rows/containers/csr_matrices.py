@@ -16,7 +16,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from cohirf.rows.arrays import as_array
 from cohirf.rows.blocks import FloatArray, IntArray
 from cohirf.rows.containers.container import Container
-from cohirf.rows.containers.numpy_arrays import NumpyArrays
+from cohirf.rows.containers.numpy_arrays import NumpyArrays, nearest_pair_in_blocks
 from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
 from cohirf.rows.members import Members, Vectors
 from cohirf.rows.policy import BLOCK, DIGIT
@@ -138,6 +138,15 @@ class CsrMatrices(NumpyArrays):
         """Return the inner product of each row of ``left`` with that of ``right``."""
         return sparse_dots(left, right)
 
+    def find_two_valued(self, X: Any) -> Any:
+        """Return no column: those of a sparse matrix are not compared."""
+        return np.zeros(X.shape[1], dtype=bool)
+
+    def take_filled_columns(self, X: Any, fewest: float) -> tuple[IntArray, Any]:
+        """Return the columns with at least so many stored cells."""
+        columns = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= fewest)
+        return columns, X[:, columns].toarray()
+
     def merge_repeated(self, X: Any) -> Any:
         """Return a copy of the rows with each cell stored once."""
         X = X.copy()
@@ -185,6 +194,10 @@ class CsrMatrices(NumpyArrays):
         if points.shape[0] <= DIGIT.dense_candidates:
             return super().manhattan_few(_without_empty_columns(points))
         return np.asarray(manhattan_distances(points))
+
+    def nearest_pair(self, X: Any, others: Any) -> tuple[int, int, float]:
+        """Return the nearest pair."""
+        return nearest_pair_in_blocks(X, others)
 
     def find_nearest(
         self, X: Any, points: Any, *, exact: bool, groups: Any, group_of_row: Any

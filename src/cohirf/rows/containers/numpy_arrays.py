@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.rows import blocks
@@ -169,6 +169,14 @@ class NumpyArrays(Container):
         """Return whether all columns are equal."""
         return bool((X[:, 0] == X.T).all())
 
+    def find_two_valued(self, X: Any) -> Any:
+        """Return which columns have no values but their lowest and their highest."""
+        return ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
+
+    def take_filled_columns(self, X: Any, fewest: float) -> tuple[IntArray, Any]:
+        """Return all columns: each cell is stored."""
+        return np.arange(X.shape[1]), X
+
     def is_range(self, vector: Any) -> bool:
         """Return whether a vector counts up from 0."""
         return bool(np.array_equal(vector, np.arange(len(vector))))
@@ -203,6 +211,14 @@ class NumpyArrays(Container):
         norms = row_dots(shifted, shifted)
         expanded: FloatArray = norms[:, None] + norms - 2 * (shifted @ shifted.T)
         return np.maximum(expanded, 0)
+
+    def nearest_pair(self, X: Any, others: Any) -> tuple[int, int, float]:
+        """Return the nearest pair; few are compared without checks that would take longer."""
+        if X.shape[0] * others.shape[0] > blocks.BLOCK_ROWS:
+            return nearest_pair_in_blocks(X, others)
+        distances = cdist(X, others)
+        row, other = np.unravel_index(distances.argmin(), distances.shape)
+        return int(row), int(other), float(distances[row, other])
 
     def manhattan_few(self, points: Any) -> FloatArray:
         """Return the Manhattan distances between a few rows."""
@@ -387,6 +403,15 @@ class ArrayVectors(Vectors):
         """Return the squared distance of each row to the vector of its cluster."""
         difference = points - self.vectors[labels]
         return row_dots(difference, difference)
+
+
+def nearest_pair_in_blocks(X: Any, others: Any) -> tuple[int, int, float]:
+    """Return the row that is nearest to any of the others, that one, and their distance, without a
+    matrix of all distances.
+    """
+    nearest, distance = pairwise_distances_argmin_min(X, others)
+    row = int(distance.argmin())
+    return row, int(nearest[row]), float(distance[row])
 
 
 def row_dots(left: Any, right: Any) -> FloatArray:
