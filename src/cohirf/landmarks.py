@@ -567,9 +567,7 @@ class Cells:
         """Return the label of the point nearest to each row, in Euclidean distance, where the rows
         are.
         """
-        if is_here(X):
-            return self.search.label(X)
-        return look_up(self.labels, find_nearest(X, self.points))
+        return container_of(X).label_by_cells(X, self)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from cohirf import CoHiRF
 from cohirf.algorithm.choose_medoids import choose_central_medoids, cluster_means, cosine_centrality
 from cohirf.clusterers import GridDBSCAN, central_rows
 from cohirf.datasets import make_spheres
-from cohirf.fitting.results import find_exemplars
 from cohirf.rows.grouping import count_by_label, first_rows
+from cohirf.rows.members import find_exemplars
 from cohirf.rows.storage import ArrayRows
 
 CHOOSE = partial(choose_central_medoids, centrality=cosine_centrality)

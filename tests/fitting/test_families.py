@@ -200,7 +200,7 @@ def test_the_quick_k_means_fits_a_sample_and_assigns_all_rows(monkeypatch):
     monkeypatch.setitem(vars(QUICK), "rows_per_cluster", 20)
     sizes = []
     monkeypatch.setattr(
-        "cohirf.fitting.quick_k_means.KMeans.fit",
+        "cohirf.rows.containers.numpy_arrays.KMeans.fit",
         lambda self, X, sample_weight=None, fit=KMeans.fit: (
             sizes.append(X.shape[0]) or fit(self, X, None, sample_weight)
         ),

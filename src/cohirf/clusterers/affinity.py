@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from cohirf.clusterers.policy import AFFINITY
 from cohirf.rows.arrays import as_rows
+from cohirf.rows.containers import container_of
 
 FloatMatrix = NDArray[np.float32]
 
@@ -40,7 +41,7 @@ def build_local_affinity(view: Any, n_neighbors: int) -> Affinity:
     The view has at least two rows. A CSR matrix must not store a column twice in a row, and is not
     converted to a dense array. No matrix of all pairs is allocated besides that of the result.
     """
-    status = distances_of_pairs(standardise(view))
+    status = distances_of_pairs(container_of(view).standardise(view))
     neighbors, distances = smallest_of_rows(
         status, min(n_neighbors, len(status) - 1), diagonal=np.inf
     )
@@ -64,7 +65,7 @@ def build_nearest_affinity(view: Any, n_neighbors: int) -> Affinity:
 
     The same views are accepted as by ``build_local_affinity``.
     """
-    status = distances_of_pairs(standardise(view))
+    status = distances_of_pairs(container_of(view).standardise(view))
     n_kept = min(max(n_neighbors, 2), len(status))
     width = 2 * float(status.mean(dtype=np.float64)) or 1.0
     nearest, distances = smallest_of_rows(status, n_kept)
@@ -105,34 +106,6 @@ def blocks_of_rows(n_rows: int) -> Iterator[slice]:
     """Yield blocks of rows that fit into the cache."""
     for start in range(0, n_rows, AFFINITY.block_rows):
         yield slice(start, min(start + AFFINITY.block_rows, n_rows))
-
-
-def standardise(view: Any) -> Any:
-    """Centre the view and scale it to absolute values of at most 1, so that squares neither
-    overflow nor underflow.
-
-    Similarities do not change: they depend on ratios of distances only.
-    """
-    if sparse.issparse(view):
-        return standardise_sparse(view)
-    scaled = view.astype(np.float64)
-    scaled /= _largest(scaled)
-    scaled -= scaled.mean(axis=0)
-    scaled /= _largest(scaled)
-    return scaled
-
-
-def standardise_sparse(view: Any) -> Any:
-    """Standardise a CSR matrix and keep it sparse: only features that are stored in every row are
-    centred.
-    """
-    scaled = view.astype(np.float64)
-    scaled.data /= _largest(scaled.data)
-    sums = np.asarray(scaled.sum(axis=0)).ravel()
-    n_stored = np.bincount(scaled.indices, minlength=view.shape[1])
-    scaled.data -= np.where(n_stored == view.shape[0], sums / view.shape[0], 0)[scaled.indices]
-    scaled.data /= _largest(scaled.data)
-    return scaled
 
 
 def distances_of_pairs(view: Any) -> FloatMatrix:
@@ -181,11 +154,6 @@ def fill_diagonal(block: FloatMatrix, start: int, value: float) -> None:
     """Set those entries of the diagonal of a square matrix that are in a block of its rows."""
     rows = np.arange(len(block))
     block[rows, rows + start] = value
-
-
-def _largest(values: NDArray[np.float64]) -> float:
-    """Return the largest absolute value, or 1 if it is 0."""
-    return float(np.abs(values).max(initial=0)) or 1.0
 
 
 def fuse_affinities(

@@ -42,7 +42,6 @@ class EndPolicy:
     moved_per_cluster: int = 200
     # of means, relative to the largest: sums of identical rows differ in the last digits
     mean_digits: int = 12
-    exemplar_cells: int = 2**19  # of rows that are compared with their means at a time
 
 
 @dataclass(frozen=True)

@@ -20,25 +20,20 @@ from cohirf.choice import Choice
 from cohirf.data import Data, InMemory
 from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.ending import Ending, smallest_size
-from cohirf.fitting.policy import END
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import LANDMARK, Cells, Landmarks, NestedCells, sample_landmarks
-from cohirf.rows.arrays import is_here, join_rows, take_rows, to_host
-from cohirf.rows.containers import container_of
+from cohirf.rows.arrays import join_rows, take_rows, to_host
 from cohirf.rows.grouping import (
-    FloatArray,
     IntArray,
     all_others,
-    best_by_label,
     index_dtype,
     put_back,
     row_blocks,
 )
 from cohirf.rows.later import Later
-from cohirf.rows.members import squared_distances_to
+from cohirf.rows.members import find_exemplars
 from cohirf.rows.metric_spaces import MetricSpace
-from cohirf.rows.storage import ArrayRows, Rows, is_in_memory, take_in_order
-from cohirf.rows.threads import map_in_groups
+from cohirf.rows.storage import ArrayRows, Rows, take_in_order
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.policy import KEEP
 from cohirf.summary.rows import RowMap, RowResults
@@ -412,48 +407,3 @@ class RowsAsPoints:
     def take(self, rows: IntArray) -> Any:
         """Return the points of the given rows."""
         return self.space.points(fill_missing(self.rows.take(rows), self.column_means))
-
-
-def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
-    """Return, for each label, the row with that label that is nearest to the mean of the label.
-
-    This is the row with the smallest sum of squared distances to all rows of its cluster. The cost
-    is linear in the number of rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        All rows.
-    labels : array of int
-        Label of each row, or -1; every label has a row. If they are on a device, so are the rows.
-    means : array or CSR matrix
-        Mean of the rows of each label.
-    """
-    n_labels = means.shape[0]
-    if not is_here(labels):
-        # noise is the first label
-        with_noise = np.concatenate([np.zeros((1, means.shape[1])), means])
-        scores = -squared_distances_to(with_noise, rows.X, labels + 1)
-        return best_by_label(scores, labels + 1, n_labels + 1, tie=0)[1:]
-    nearest = np.full(n_labels, np.inf)
-    exemplars = np.full(n_labels, -1)
-
-    def measure(block: slice) -> tuple[IntArray, IntArray, FloatArray]:
-        clustered = block.start + np.flatnonzero(labels[block] >= 0)
-        own = labels[clustered]
-        difference = rows.take(clustered) - means[own]
-        return clustered, own, container_of(difference).row_dots(difference, difference)
-
-    row_cells = container_of(means).stored(means).size // max(1, n_labels)
-    blocks = row_blocks(rows.n_rows, max(1, END.exemplar_cells // max(1, row_cells)))
-    if is_in_memory(rows):
-        measured = map_in_groups(measure, blocks)
-    else:
-        measured = map(measure, blocks)
-    for clustered, own, distances in measured:
-        closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
-        np.minimum.at(nearest, own[closer], distances[closer])
-        # of several, the first row is written last
-        best = closer[distances[closer] == nearest[own[closer]]][::-1]
-        exemplars[own[best]] = clustered[best]
-    return exemplars

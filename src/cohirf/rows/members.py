@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.rows.containers.container import container_of
-from cohirf.rows.grouping import FloatArray, sum_by_label
+from cohirf.rows.grouping import FloatArray, IntArray, sum_by_label
 from cohirf.rows.policy import BLOCK
 from cohirf.rows.threads import map_blocks
 
@@ -138,6 +138,24 @@ def squared_distances_to(vectors: Any, X: Any, labels: Any) -> Any:
     """Return the squared distance of each row to the vector of its label."""
     members = members_of(X, labels, vectors.shape[0])
     return members.map_rows(members.vectors(vectors).squared_distances)
+
+
+def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
+    """Return, for each label, the row with that label that is nearest to the mean of the label.
+
+    This is the row with the smallest sum of squared distances to all rows of its cluster. The cost
+    is linear in the number of rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows; if they are on a device, those of an array.
+    labels : array of int
+        Label of each row, or -1, where the rows are; every label has a row.
+    means : array or CSR matrix
+        Mean of the rows of each label.
+    """
+    return container_of(labels).find_exemplars(rows, labels, means)
 
 
 # ---- mass

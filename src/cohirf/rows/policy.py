@@ -14,6 +14,7 @@ class BlockPolicy:
     # multiple of 256, the rows that scikit-learn's K-Means compares at a time.
     thread_rows: int = 2**15
     most_sums: int = 64  # blocks with sums of their own, which are in memory until all are added
+    exemplar_cells: int = 2**19  # of rows that are compared with the means of their clusters
     product_cells: int = 2**20  # of products of sparse rows with points
     device_cells: int = 2**26  # of a block of rows on a device
     device_distances: int = 2**27  # or values of rows in float64, that are in memory at once

@@ -131,6 +131,14 @@ class Container:
         """
         raise NotImplementedError
 
+    def standardise(self, X: Any) -> Any:
+        """Return the rows around the origin with absolute values of at most 1, in float64.
+
+        Ratios of distances do not change, and squares neither overflow nor vanish. Of sparse rows,
+        only columns that are stored in every row are shifted.
+        """
+        raise NotImplementedError
+
     def round(self, X: Any, n_digits: int) -> Any:
         """Return the rows in units of the largest values, rounded to so many digits."""
         raise NotImplementedError
@@ -195,6 +203,10 @@ class Container:
         self, X: Any, points: Any, *, exact: bool, groups: Any, group_of_row: Any
     ) -> Any:
         """Return the number of the point nearest to each row; see ``distances.py``."""
+        raise NotImplementedError
+
+    def label_by_cells(self, X: Any, cells: Any) -> Any:
+        """Return the label of the nearest of ``cells.points`` to each row; see ``landmarks.py``."""
         raise NotImplementedError
 
     def measure(self, X: Any, points: Any) -> Any:
@@ -269,6 +281,10 @@ class Container:
 
     def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
         """Return rows with their clusters, for means and distances to them."""
+        raise NotImplementedError
+
+    def find_exemplars(self, rows: Any, labels: Any, means: Any) -> IntArray:
+        """Return the row of each label that is nearest to its mean; see ``members.py``."""
         raise NotImplementedError
 
     def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:

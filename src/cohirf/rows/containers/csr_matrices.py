@@ -16,7 +16,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from cohirf.rows.arrays import as_array
 from cohirf.rows.blocks import FloatArray, IntArray
 from cohirf.rows.containers.container import Container
-from cohirf.rows.containers.numpy_arrays import NumpyArrays, nearest_pair_in_blocks
+from cohirf.rows.containers.numpy_arrays import NumpyArrays, largest_value, nearest_pair_in_blocks
 from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
 from cohirf.rows.members import Members, Vectors
 from cohirf.rows.policy import BLOCK, DIGIT
@@ -106,7 +106,17 @@ class CsrMatrices(NumpyArrays):
     def scale(self, X: Any) -> Any:
         """Return the rows over the largest absolute value, in float64."""
         points = X.astype(np.float64)
-        return points / (float(abs(points).max()) or 1.0)
+        return points / largest_value(points.data)
+
+    def standardise(self, X: Any) -> Any:
+        """Return the rows minus the means of the columns that are stored in every row."""
+        scaled = X.astype(np.float64)
+        scaled.data /= largest_value(scaled.data)
+        sums = np.asarray(scaled.sum(axis=0)).ravel()
+        is_full = np.bincount(scaled.indices, minlength=X.shape[1]) == X.shape[0]
+        scaled.data -= np.where(is_full, sums / X.shape[0], 0)[scaled.indices]
+        scaled.data /= largest_value(scaled.data)
+        return scaled
 
     def round(self, X: Any, n_digits: int) -> Any:
         """Return the cells in units of the largest one, rounded."""

@@ -29,13 +29,14 @@ from cohirf.rows.containers import scatter
 from cohirf.rows.containers.container import Container
 from cohirf.rows.distances import find_nearest
 from cohirf.rows.grouping import (
+    best_by_label,
     compress,
     count_by_label,
     device_dtype,
     rows_by_label,
     sum_rows_by_label,
 )
-from cohirf.rows.members import Members, Vectors, relative_mass
+from cohirf.rows.members import Members, Vectors, relative_mass, squared_distances_to
 from cohirf.rows.policy import BLOCK
 
 
@@ -188,6 +189,10 @@ class DeviceArrays(Container):
         in_blocks(label, X.shape[0], BLOCK.device_distances // max(X.shape[1], len(points)))
         return found
 
+    def label_by_cells(self, X: Any, cells: Any) -> Any:
+        """Return the label of the nearest point: rows are compared with all, at once."""
+        return look_up(cells.labels, find_nearest(X, cells.points))
+
     def measure(self, X: Any, points: Any) -> Any:
         """Return distances from differences in float64, which lose no digits."""
         points = to_host(points)
@@ -286,6 +291,12 @@ class DeviceArrays(Container):
     def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
         """Return rows with their clusters."""
         return DeviceMembers(X, labels, n_clusters, mass)
+
+    def find_exemplars(self, rows: Any, labels: Any, means: Any) -> IntArray:
+        """Return the row of each label that is nearest to its mean; noise is the first label."""
+        with_noise = np.concatenate([np.zeros((1, means.shape[1])), means])
+        scores = -squared_distances_to(with_noise, rows.X, labels + 1)
+        return best_by_label(scores, labels + 1, len(with_noise), tie=0)[1:]
 
     def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
         """Return the centres after passes of K-Means; those of empty clusters are left out."""

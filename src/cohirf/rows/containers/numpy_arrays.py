@@ -23,12 +23,13 @@ from cohirf.rows.blocks import (
     row_blocks,
     table_limit,
 )
-from cohirf.rows.containers.container import Container
+from cohirf.rows.containers.container import Container, container_of
 from cohirf.rows.distances import subtract_offsets
 from cohirf.rows.grouping import first_rows, rows_by_label
 from cohirf.rows.members import Members, Vectors, relative_mass
 from cohirf.rows.policy import BLOCK
-from cohirf.rows.threads import map_blocks, sum_blocks
+from cohirf.rows.storage import is_in_memory
+from cohirf.rows.threads import map_blocks, map_in_groups, sum_blocks
 
 
 class NumpyArrays(Container):
@@ -130,7 +131,15 @@ class NumpyArrays(Container):
         """Return the rows minus their mean, over the largest absolute value."""
         points = X.astype(np.float64 if X.dtype == np.float64 else np.float32, copy=False)
         points = points - points.mean(axis=0)
-        return points / (float(np.abs(points).max()) or 1.0)
+        return points / largest_value(points)
+
+    def standardise(self, X: Any) -> Any:
+        """Return the rows minus their mean, scaled before and after."""
+        scaled = X.astype(np.float64)
+        scaled /= largest_value(scaled)
+        scaled -= scaled.mean(axis=0)
+        scaled /= largest_value(scaled)
+        return scaled
 
     def round(self, X: Any, n_digits: int) -> Any:
         """Return the columns in units of their largest values, rounded."""
@@ -192,6 +201,12 @@ class NumpyArrays(Container):
     ) -> Any:
         """Return the number of the point nearest to each row."""
         return pairwise_distances_argmin(X, points)
+
+    def label_by_cells(self, X: Any, cells: Any) -> Any:
+        """Return the label of the nearest point, which most rows find without a comparison with
+        all.
+        """
+        return cells.search.label(X)
 
     def measure(self, X: Any, points: Any) -> Any:
         """Return the distance of each row to each point."""
@@ -337,6 +352,32 @@ class NumpyArrays(Container):
         """Return rows with their clusters."""
         return ArrayMembers(X, labels, n_clusters, mass)
 
+    def find_exemplars(self, rows: Any, labels: Any, means: Any) -> IntArray:
+        """Return the row of each label that is nearest to its mean, from blocks of rows."""
+        n_labels = means.shape[0]
+        nearest = np.full(n_labels, np.inf)
+        exemplars = np.full(n_labels, -1)
+
+        def measure(block: slice) -> tuple[IntArray, IntArray, FloatArray]:
+            clustered = block.start + np.flatnonzero(labels[block] >= 0)
+            own = labels[clustered]
+            difference = rows.take(clustered) - means[own]
+            return clustered, own, container_of(difference).row_dots(difference, difference)
+
+        row_cells = container_of(means).stored(means).size // max(1, n_labels)
+        parts = row_blocks(rows.n_rows, max(1, BLOCK.exemplar_cells // max(1, row_cells)))
+        if is_in_memory(rows):
+            measured = map_in_groups(measure, parts)
+        else:
+            measured = map(measure, parts)
+        for clustered, own, distances in measured:
+            closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
+            np.minimum.at(nearest, own[closer], distances[closer])
+            # of several, the first row is written last
+            best = closer[distances[closer] == nearest[own[closer]]][::-1]
+            exemplars[own[best]] = clustered[best]
+        return exemplars
+
     def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
         """Return the centres after passes of scikit-learn's K-Means."""
         return np.asarray(_run_k_means(X, mass, centres, n_passes).cluster_centers_)
@@ -412,6 +453,11 @@ def nearest_pair_in_blocks(X: Any, others: Any) -> tuple[int, int, float]:
     nearest, distance = pairwise_distances_argmin_min(X, others)
     row = int(distance.argmin())
     return row, int(nearest[row]), float(distance[row])
+
+
+def largest_value(values: FloatArray) -> float:
+    """Return the largest absolute value, or 1 if it is 0."""
+    return float(np.abs(values).max(initial=0)) or 1.0
 
 
 def row_dots(left: Any, right: Any) -> FloatArray:

@@ -1,0 +1,108 @@
+"""Containers of rows: each finds what the others find, in its own way."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cohirf.rows import blocks
+from cohirf.rows.containers import container_of
+from cohirf.rows.members import find_exemplars
+from cohirf.rows.storage import ArrayRows, ArrayWeights
+from places import PLACES
+
+HERE = [np.asarray, sparse.csr_array]
+here = pytest.mark.parametrize("put", HERE, ids=["array", "csr"])
+on_every_device = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+
+
+@here
+@pytest.mark.parametrize("block_rows", [1, 2**16], ids=["in blocks", "at once"])
+def test_the_nearest_pair_of_two_sets_is_found(put, block_rows, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", block_rows)
+    X = np.array([[0.0, 9.0], [5.0, 0.0]])
+    others = np.array([[20.0, 0.0], [5.0, 2.0], [9.0, 9.0]])
+    found = container_of(put(X)).nearest_pair(put(X), put(others))
+    assert found == (1, 1, 2.0)
+
+
+def test_columns_of_two_values_are_found_in_arrays_only():
+    X = np.array([[0.0, 1.0, 3.0], [1.0, 1.0, 4.0], [0.0, 1.0, 5.0]])
+    assert container_of(X).find_two_valued(X).tolist() == [True, True, False]
+    assert not container_of(sparse.csr_array(X)).find_two_valued(sparse.csr_array(X)).any()
+
+
+def test_of_sparse_rows_only_filled_columns_are_taken():
+    X = np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 0.0], [2.0, 1.0, 5.0]])
+    columns, taken = container_of(X).take_filled_columns(X, 2)
+    assert columns.tolist() == [0, 1, 2]
+    assert taken is X
+    columns, taken = container_of(sparse.csr_array(X)).take_filled_columns(sparse.csr_array(X), 2)
+    assert columns.tolist() == [1, 2]
+    np.testing.assert_array_equal(taken, X[:, 1:])
+
+
+@here
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_scaled_rows_keep_ratios_of_distances_and_squares_that_are_numbers(put, unit):
+    X = np.array([[1.0, 0.0, 5.0], [3.0, 1.0, 6.0], [9.0, 0.0, 7.0]])
+    container = container_of(put(X))
+    for scaled in (container.scale(put(X * unit)), container.standardise(put(X * unit))):
+        points = container.dense(scaled)
+        assert np.abs(points).max() == pytest.approx(1)
+        lengths, expected = (np.linalg.norm(rows[1:] - rows[0], axis=1) for rows in (points, X))
+        np.testing.assert_allclose(lengths[1] / lengths[0], expected[1] / expected[0])
+        np.testing.assert_allclose(container.square_lengths(scaled), (points**2).sum(axis=1))
+
+
+def test_of_sparse_rows_only_full_columns_are_shifted():
+    X = sparse.csr_array(np.array([[1.0, 0.0], [3.0, 2.0]]))
+    standardised = container_of(X).standardise(X)
+    np.testing.assert_allclose(standardised.toarray(), [[-0.5, 0.0], [0.5, 1.0]])
+
+
+def test_rows_of_zeros_stay():
+    for put in HERE:
+        X = put(np.zeros((3, 2)))
+        container = container_of(X)
+        assert not container.dense(container.scale(X)).any()
+        assert not container.dense(container.standardise(X)).any()
+
+
+@here
+def test_all_rows_get_the_nearest_of_the_centres_that_some_rows_have_moved(put):
+    X = np.array([[0.0], [1.0], [10.0], [11.0], [6.4], [6.6]])
+    weights = np.array([3.0, 1.0, 1.0, 1.0])
+    labels = container_of(put(X)).label_by_some(
+        put(X), put(X[:4]), weights, np.array([[0.0], [9.0]]), 10
+    )
+    assert labels.tolist() == [0, 0, 1, 1, 1, 1]
+    weights = np.array([1.0, 9.0, 9.0, 1.0])  # centres at .9 and 10.1: they meet at 5.5
+    rows = put(np.array([[5.4], [5.6]]))
+    labels = container_of(rows).label_by_some(
+        rows, put(X[:4]), weights, np.array([[0.0], [9.0]]), 10
+    )
+    assert labels.tolist() == [0, 1]
+
+
+@on_every_device
+def test_exemplars_on_a_device_are_those_of_numpy(place):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    labels = rng.integers(-1, 4, 300)
+    means = np.stack([X[labels == label].mean(axis=0) for label in range(4)])
+    expected = [
+        np.flatnonzero(labels == label)[
+            np.linalg.norm(X[labels == label] - means[label], axis=1).argmin()
+        ]
+        for label in range(4)
+    ]
+    assert find_exemplars(ArrayRows(X), labels, means).tolist() == expected
+    found = find_exemplars(ArrayRows(place.put(X)), place.put(labels), means)
+    assert found.tolist() == expected
+
+
+@on_every_device
+def test_weights_on_a_device_are_not_in_this_process(place):
+    weights = np.ones(3)
+    assert ArrayWeights(weights).in_process is weights
+    assert ArrayWeights(place.put(weights)).in_process is None
