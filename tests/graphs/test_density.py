@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
 from cohirf import CoHiRF
-from cohirf.graphs.density import label_hdbscan
-from cohirf.graphs.graph import open_graph
+from cohirf.graphs.density import find_core, label_hdbscan, span_graph
+from cohirf.graphs.graph import open_graph, symmetrise
 from cohirf.spanning.settings import SpanningSettings
 
 pytest.importorskip("numba")
@@ -172,3 +173,33 @@ def test_many_edges_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     expected = label_hdbscan(graph, settings).labels
     monkeypatch.setattr(density, "REPLAYED_EDGES", 10)
     assert are_same(expected, label_hdbscan(graph, settings).labels)
+
+
+def test_core_distances_are_ranked_among_entries_of_both_directions() -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n_nodes = int(rng.integers(5, 60))
+        graph = sparse.random(n_nodes, n_nodes, density=0.2, rng=rng, format="csr")
+        matrix = open_graph(graph, "precomputed").matrix
+        rank = int(rng.integers(1, 9))
+        both = symmetrise(matrix)
+        expected = np.full(n_nodes, np.inf)
+        for node, (start, stop) in enumerate(pairwise(both.indptr.tolist())):
+            if stop - start >= rank:
+                expected[node] = np.sort(both.data[start:stop])[rank - 1]
+        assert np.array_equal(find_core(matrix, rank), expected)
+
+
+def test_the_spanning_tree_is_as_light_as_that_of_scipy_in_each_part() -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n_nodes = int(rng.integers(5, 80))
+        graph = sparse.random(n_nodes, n_nodes, density=1.5 / n_nodes, rng=rng, format="csr")
+        matrix = open_graph(graph, "precomputed").matrix
+        edges, part = span_graph(matrix, np.zeros(n_nodes))
+        expected = minimum_spanning_tree(symmetrise(matrix))
+        assert edges.lengths.sum() == pytest.approx(expected.sum())
+        assert (np.diff(edges.lengths) >= 0).all()
+        n_parts, of_node = connected_components(matrix, directed=False)
+        assert len(np.unique(part)) == n_parts
+        assert are_same(part, of_node)

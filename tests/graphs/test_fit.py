@@ -93,7 +93,7 @@ def test_a_large_graph_is_coarsened_and_has_the_clusters_of_its_tree(
     from cohirf.graphs.merging import group_nodes
 
     exact = fit(n_clusters=N_CLUSTERS)
-    monkeypatch.setattr(module, "group_nodes", lambda weights: group_nodes(weights, most=60))
+    monkeypatch.setattr(module, "group_nodes", lambda halves: group_nodes(halves, most=60))
     coarse = fit(n_clusters=N_CLUSTERS)
     assert 15 <= coarse.hierarchy_.cluster_counts()[1] <= 60
     assert adjusted_rand_score(exact.labels_, coarse.labels_) == 1

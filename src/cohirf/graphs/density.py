@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.cluster import DBSCAN
 
-from cohirf.graphs.graph import Graph, blocks_of_rows, row_of_entries
+from cohirf.graphs.graph import Graph, row_of_entries
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.rows.storage import Storage
 from cohirf.spanning.settings import SpanningSettings
 
 # Up to so many edges, edges of equal weight are chosen and ordered as scikit-learn does.
@@ -71,21 +70,18 @@ def label_hdbscan(graph: Graph, settings: SpanningSettings) -> DensityLabels:
     scikit-learn refuses the graph. A node with fewer stored entries than ``min_samples`` is noise.
     """
     from cohirf.spanning.batch_edges import Edges
-    from cohirf.spanning.join_batches import CondensedTree, sort_by_weight
+    from cohirf.spanning.join_batches import CondensedTree
 
-    matrix = graph.symmetric_distances
+    matrix = graph.distances
     core = find_core(matrix, settings.min_samples)
-    one, two, weights = _weigh_edges(matrix, core)
-    far = _find_bridges(one, two, graph.n_nodes)
+    edges, part = span_graph(matrix, core)
+    far = _find_bridges(part)
     bridges = Edges(far[:, 0], far[:, 1], np.linspace(FAR, len(far) * FAR, len(far)))
     tree = CondensedTree(graph.n_nodes, settings, keeps_densities=True)
-    if len(weights) <= REPLAYED_EDGES:
-        tree.merge(_span_as_sklearn(matrix, core, bridges))
+    if matrix.nnz <= REPLAYED_EDGES:
+        tree.merge(_span_as_sklearn(graph.symmetric_distances, core, bridges))
     else:
-        del matrix
-        edges = Edges(one, two, weights)
-        for part in sort_by_weight(edges, np.zeros(graph.n_nodes), Storage()):
-            tree.merge(part)
+        tree.merge(edges)
         tree.merge(bridges)
     labels = tree.label()
     found, selected, cluster, _ = tree.describe()
@@ -98,50 +94,72 @@ def label_hdbscan(graph: Graph, settings: SpanningSettings) -> DensityLabels:
 
 
 def find_core(distances: Any, min_samples: int) -> FloatArray:
-    """Return the distance of the given rank among the stored entries of each row.
+    """Return the distance of the given rank among the stored entries of each node, in its row or in
+    its column.
 
-    It is infinite if a row has fewer. An entry on the diagonal counts, as in scikit-learn.
+    It is infinite if a node has fewer. An entry on the diagonal counts, as in scikit-learn.
 
     Examples
     --------
     >>> import numpy as np
     >>> from scipy import sparse
     >>> from cohirf.graphs.density import find_core
-    >>> find_core(sparse.csr_array(np.array([[0.0, 3, 1], [3, 0, 0], [1, 0, 0]])), 2)
+    >>> find_core(sparse.csr_array(np.array([[0.0, 3, 1], [0, 0, 0], [2, 0, 0]])), 2)
     array([ 3., inf, inf])
     """
-    core = np.full(distances.shape[0], np.inf)
-    for rows in blocks_of_rows(distances):
-        part = slice(int(distances.indptr[rows.start]), int(distances.indptr[rows.stop]))
-        lengths = np.diff(distances.indptr[rows.start : rows.stop + 1])
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        values = distances.data[part]
-        in_order = values[np.lexsort((values, row))]
-        has_rank = np.flatnonzero(lengths >= min_samples)
-        starts = np.cumsum(lengths) - lengths
-        core[rows.start + has_rank] = in_order[starts[has_rank] + min_samples - 1]
+    from cohirf.graphs.kernels import rank_distances, take_incoming
+
+    edges = (distances.indptr, distances.indices, distances.data)
+    n_nodes = distances.shape[0]
+    core = np.empty(n_nodes)
+    nothing = np.empty(0, dtype=distances.dtype)
+    nodes = np.arange(n_nodes)
+    rank_distances(*edges, min_samples, nodes, np.zeros(n_nodes + 1, dtype=np.int64), nothing, core)
+    counts = np.zeros(n_nodes, dtype=np.int64)
+    take_incoming(*edges, core, counts, nothing)
+    nodes = np.flatnonzero(counts)
+    if len(nodes):
+        bounds = np.append(0, np.cumsum(counts))
+        incoming = np.empty(bounds[-1], dtype=distances.dtype)
+        take_incoming(*edges, core, bounds[:-1].copy(), incoming)
+        rank_distances(
+            *edges, min_samples, nodes, np.append(bounds[nodes], bounds[-1]), incoming, core
+        )
     return core
 
 
-def _weigh_edges(distances: Any, core: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return each edge once with its mutual reachability; edges that are infinite are left out."""
-    ends_one = []
-    ends_two = []
-    weights = []
-    for rows in blocks_of_rows(distances):
-        part = slice(int(distances.indptr[rows.start]), int(distances.indptr[rows.stop]))
-        lengths = np.diff(distances.indptr[rows.start : rows.stop + 1])
-        one = np.repeat(np.arange(rows.start, rows.stop, dtype=np.int32), lengths)
-        two = distances.indices[part].astype(np.int32, copy=False)
-        above = one < two
-        one = one[above]
-        two = two[above]
-        reach = np.maximum(distances.data[part][above], np.maximum(core[one], core[two]))
-        is_edge = np.isfinite(reach)
-        ends_one.append(one[is_edge])
-        ends_two.append(two[is_edge])
-        weights.append(reach[is_edge].astype(np.float64, copy=False))
-    return np.concatenate(ends_one), np.concatenate(ends_two), np.concatenate(weights)
+def span_graph(distances: Any, core: FloatArray) -> tuple[Any, IntArray]:
+    """Return the minimum spanning tree of mutual reachability of each part of a graph, its edges
+    sorted by weight, and the part of each node.
+
+    In each round, each component is united with another one by its lightest edge (Boruvka). Edges
+    that are infinite are none. Of equal ones, the one that is stored first is lighter.
+    """
+    from cohirf.graphs.kernels import Lightest, find_lightest, unite_lightest
+    from cohirf.spanning.batch_edges import Edges
+    from cohirf.spanning.box_tree import flatten
+
+    n_nodes = len(core)
+    tree = Lightest(
+        np.empty(n_nodes), np.empty(n_nodes, dtype=np.int32), np.empty(n_nodes, dtype=np.int64)
+    )
+    best = Lightest(*(np.empty_like(values) for values in tree))
+    part = np.arange(n_nodes, dtype=np.int32)
+    is_inner = np.zeros(n_nodes, dtype=bool)
+    n_edges = 0
+    is_done = False
+    while not is_done:
+        best.weights[:] = np.inf
+        find_lightest(
+            distances.indptr, distances.indices, distances.data, core, part, is_inner, best
+        )
+        n_before = n_edges
+        n_edges = unite_lightest(distances.indices, part, best, tree, n_edges)
+        part = flatten(part)
+        is_done = n_edges == n_before
+    order = np.lexsort((tree.places[:n_edges], tree.weights[:n_edges]))
+    two = distances.indices[tree.places[order]].astype(np.int32)
+    return Edges(tree.nodes[order], two, tree.weights[order]), part
 
 
 def _span_as_sklearn(distances: Any, core: FloatArray, bridges: Any) -> Any:
@@ -168,16 +186,13 @@ def _span_as_sklearn(distances: Any, core: FloatArray, bridges: Any) -> Any:
     return Edges(one[order].astype(np.int32), two[order].astype(np.int32), lengths[order])
 
 
-def _find_bridges(one: IntArray, two: IntArray, n_nodes: int) -> IntArray:
+def _find_bridges(part: IntArray) -> IntArray:
     """Return edges from the largest part to each other one, the larger ones first.
 
-    So small parts do not become a cluster together.
+    So small parts do not become a cluster together. Parts have the number of their first node.
     """
-    edges = sparse.coo_array((np.ones(len(one), dtype=np.int8), (one, two)), shape=(n_nodes,) * 2)
-    part = connected_components(edges, directed=False)[1]
-    first = np.unique(part, return_index=True)[1]
-    by_size = np.argsort(-np.bincount(part), kind="stable")
-    nodes = first[by_size].astype(np.int32)
+    firsts, counts = np.unique(part, return_counts=True)
+    nodes = firsts[np.argsort(-counts, kind="stable")]
     return np.column_stack([np.broadcast_to(nodes[:1], len(nodes) - 1), nodes[1:]])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
 from time import perf_counter
@@ -33,7 +34,14 @@ from cohirf.fitting.policy import GROUP
 from cohirf.fitting.settings import Settings
 from cohirf.graphs.base_methods import label_by_method
 from cohirf.graphs.density import DensityLabels
-from cohirf.graphs.graph import Graph, blocks_of_rows, open_graph, thin
+from cohirf.graphs.graph import (
+    Graph,
+    blocks_of_edges,
+    both_directions,
+    find_reverse,
+    open_graph,
+    thin,
+)
 from cohirf.graphs.merging import Merges, choose_number, contract, group_nodes
 from cohirf.landmarks import Landmarks
 from cohirf.parameters import Parameters
@@ -213,7 +221,7 @@ def _label_view(
     view = graph if share == 1.0 else thin(graph, share, rng)
     if method is not None:
         return label_by_method(view, method, rng)
-    groups = group_nodes(view.weights)
+    groups = group_nodes(view.halves)
     labels = np.full(graph.n_nodes, -1, dtype=np.int32)
     clustered = groups.of_node >= 0
     labels[clustered] = Merges.of(groups.weights).cut(n_inner)[groups.of_node[clustered]]
@@ -224,7 +232,7 @@ def _group_once(settings: Settings, graph: Graph) -> ViewsOfGraph:
     """Return small groups of neighbours, on which all views agree; nodes without edges are
     noise.
     """
-    groups = group_nodes(graph.weights)
+    groups = group_nodes(graph.halves)
     alone = np.flatnonzero(groups.of_node < 0)
     groups.of_node[alone] = groups.n_groups + np.arange(len(alone))
     return ViewsOfGraph(
@@ -313,11 +321,8 @@ def find_clusters(
 
 def weigh_groups(graph: Graph, views: ViewsOfGraph, n_clear: int) -> Any:
     """Return the weights between groups that are not noise."""
-    clustered = np.flatnonzero(views.groups < n_clear)
-    weights = graph.weights
-    if len(clustered) < graph.n_nodes:
-        weights = weights[clustered][:, clustered]
-    return contract(weights, views.groups[clustered].astype(np.int32), n_clear)
+    group = np.where(views.groups < n_clear, views.groups, -1).astype(np.int32)
+    return both_directions(contract(graph.halves, group, n_clear))
 
 
 def _warn(settings: Settings, found: FoundClusters, n_nodes: int) -> None:
@@ -464,27 +469,34 @@ def score_centrality(graph: Graph, cluster: IntArray) -> FloatArray:
     return scores / (scores.max() or 1.0)
 
 
-def _edges_in(graph: Graph, cluster: IntArray) -> Any:
-    """Yield blocks of the edges inside clusters: both ends, and distances."""
-    matrix = graph.symmetric_distances if graph.square is None else None
-    blocks = blocks_of_rows(matrix) if matrix is not None else _blocks_of_square(graph.n_nodes)
-    for rows in blocks:
+def _edges_in(graph: Graph, cluster: IntArray) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    """Yield blocks of the edges inside clusters, in both directions: both ends, and distances."""
+    if graph.square is not None:
+        yield from _edges_in_square(graph.square, cluster)
+        return
+    matrix = graph.distances
+    for edges in blocks_of_edges(matrix):
+        back = find_reverse(matrix, edges)
+        distance = matrix.data[edges.part]
+        distance = np.where(back >= 0, np.minimum(distance, matrix.data[back]), distance)
+        is_inside = (cluster[edges.one] == cluster[edges.two]) & (edges.one != edges.two)
+        yield edges.one[is_inside], edges.two[is_inside], distance[is_inside]
+        is_alone = is_inside & (back < 0)  # the only one of this pair
+        yield edges.two[is_alone], edges.one[is_alone], distance[is_alone]
+
+
+def _edges_in_square(
+    square: FloatArray, cluster: IntArray
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    for rows in _blocks_of_square(len(square)):
         own = np.arange(rows.start, rows.stop)
-        if matrix is None:
-            assert graph.square is not None
-            inside = (cluster[own][:, None] == cluster) & np.isfinite(graph.square[rows])
-            inside[np.arange(len(own)), own] = False
-            ones, two = np.nonzero(inside)
-            yield own[ones], two, graph.square[rows][ones, two]
-            continue
-        part = slice(int(matrix.indptr[rows.start]), int(matrix.indptr[rows.stop]))
-        one = np.repeat(own, np.diff(matrix.indptr[rows.start : rows.stop + 1]))
-        two = matrix.indices[part]
-        inside = (cluster[one] == cluster[two]) & (one != two)
-        yield one[inside], two[inside], matrix.data[part][inside]
+        inside = (cluster[own][:, None] == cluster) & np.isfinite(square[rows])
+        inside[np.arange(len(own)), own] = False
+        ones, two = np.nonzero(inside)
+        yield own[ones], two, square[rows][ones, two]
 
 
-def _blocks_of_square(n_nodes: int) -> Any:
+def _blocks_of_square(n_nodes: int) -> Iterator[slice]:
     step = max(1, 2**21 // n_nodes)
     for start in range(0, n_nodes, step):
         yield slice(start, min(start + step, n_nodes))

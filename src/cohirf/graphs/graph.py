@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.optional import is_installed
 from cohirf.rows.arrays import narrow_indices
 from cohirf.rows.grouping import FloatArray, IntArray
 
@@ -20,7 +21,8 @@ SIMILARITIES = "affinity"  # the ``metric`` with which larger values are nearer
 LEAST_WEIGHT = 1e-30  # of similarities in float32; weaker edges are raised to it, as none may be 0
 LARGEST_WEIGHT = 1e30  # beyond it, and below the least, similarities are divided by their largest
 NEAREST = 10  # of a square array, so many nearest nodes of each node are its neighbours
-BLOCK_EDGES = 2**21  # edges that are sorted at a time
+COMPILED_EDGES = 2**20  # from so many on, entries are found by a compiled loop, if numba is there
+BLOCK_EDGES = 2**20  # edges that are sorted at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +71,31 @@ class Graph:
         return symmetrise(self.distances)
 
     @cached_property
-    def weights(self) -> Any:
-        """Weights of the edges in both directions, without a diagonal: similarities, or the inverse
-        of the rank of a neighbour; the mean of both directions.
+    def halves(self) -> Any:
+        """Weights of the edges as they were given, without a diagonal: that of an edge is the sum
+        of what stands in both directions.
+
+        The weight is the larger similarity, or the mean of the inverse ranks that the two nodes
+        have among the neighbours of each other.
         """
-        if self.is_similar:
-            return symmetrise(in_float32(without_diagonal(self.matrix)), largest=True)
-        directed = rank_weights(without_diagonal(self.matrix))
-        return sparse.csr_array((directed + directed.T.tocsr()) * np.float32(0.5))
+        if not self.is_similar:
+            halves = rank_weights(without_diagonal(self.matrix))
+            halves.data *= np.float32(0.5)
+            return halves
+        similar = in_float32(without_diagonal(self.matrix))
+        shared = np.array(similar.data)
+        for edges in blocks_of_edges(similar):
+            back = find_reverse(similar, edges)
+            both = np.flatnonzero(back >= 0)
+            of_both = similar.data[edges.part][both]
+            largest = np.maximum(of_both, similar.data[back[both]])
+            shared[edges.part][both] = largest * np.float32(0.5)
+        return sparse.csr_array((shared, similar.indices, similar.indptr), shape=similar.shape)
+
+    @property
+    def weights(self) -> Any:
+        """Weights of the edges in both directions, without a diagonal."""
+        return both_directions(self.halves)
 
 
 # ---- edges
@@ -89,9 +108,45 @@ def row_of_entries(matrix: Any) -> IntArray:
     return rows
 
 
+@dataclass(frozen=True, eq=False)
+class BlockOfEdges:
+    """The entries of consecutive rows of a CSR matrix.
+
+    Attributes
+    ----------
+    rows, part : slice
+        The rows, and the places of their entries.
+    lengths : array of int, shape (n_rows,)
+        Number of entries of each row.
+    one, two : array of int, shape (n_entries,)
+        Row and column of each entry.
+    """
+
+    rows: slice
+    part: slice
+    lengths: IntArray
+    one: IntArray
+    two: IntArray
+
+
+def blocks_of_edges(matrix: Any) -> Iterator[BlockOfEdges]:
+    """Yield the entries of a CSR matrix in blocks of about ``BLOCK_EDGES``."""
+    for rows in blocks_of_rows(matrix):
+        part = slice(int(matrix.indptr[rows.start]), int(matrix.indptr[rows.stop]))
+        lengths = np.diff(matrix.indptr[rows.start : rows.stop + 1])
+        own = np.arange(rows.start, rows.stop, dtype=matrix.indices.dtype)
+        yield BlockOfEdges(rows, part, lengths, np.repeat(own, lengths), matrix.indices[part])
+
+
 def blocks_of_rows(*matrices: Any) -> Iterator[slice]:
     """Yield ranges of rows that have about ``BLOCK_EDGES`` entries in all matrices together."""
-    ends = sum(matrix.indptr.astype(np.int64) for matrix in matrices)
+    return divide_rows(sum(matrix.indptr.astype(np.int64) for matrix in matrices))
+
+
+def divide_rows(ends: IntArray) -> Iterator[slice]:
+    """Yield ranges of rows that have about ``BLOCK_EDGES`` entries, of which row ``i`` has those
+    from ``ends[i]`` to ``ends[i + 1]``.
+    """
     n_rows = len(ends) - 1
     start = 0
     while start < n_rows:
@@ -101,26 +156,64 @@ def blocks_of_rows(*matrices: Any) -> Iterator[slice]:
         start = stop
 
 
+def find_reverse(matrix: Any, edges: BlockOfEdges) -> IntArray:
+    """Return the place of the entry in the other direction for each entry; -1 if it is not stored.
+
+    The columns of each row must be sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from cohirf.graphs.graph import blocks_of_edges, find_reverse
+    >>> matrix = sparse.csr_array(np.array([[0.0, 1, 3], [0, 0, 0], [2, 0, 0]]))
+    >>> [find_reverse(matrix, edges).tolist() for edges in blocks_of_edges(matrix)]
+    [[-1, 2, 1]]
+    """
+    if len(matrix.indices) >= COMPILED_EDGES and is_installed("numba"):
+        from cohirf.graphs.kernels import find_places
+
+        places = np.empty(len(edges.one), dtype=np.int64)
+        find_places(matrix.indptr, matrix.indices, edges.two, edges.one, places)
+        return places
+    low = matrix.indptr[edges.two]
+    end = matrix.indptr[edges.two + 1]
+    high = end
+    longest = int((end - low).max(initial=0))
+    last = len(matrix.indices) - 1
+    for _ in range(longest.bit_length()):
+        middle = (low + high) >> 1
+        is_below = (low < high) & (matrix.indices[np.minimum(middle, last)] < edges.one)
+        low = np.where(is_below, middle + 1, low)
+        high = np.where(is_below, high, middle)
+    is_found = (low < end) & (matrix.indices[np.minimum(low, last)] == edges.one)
+    return np.where(is_found, low, -1)
+
+
+def both_directions(halves: Any) -> Any:
+    """Return the sum of a matrix and its transposed one."""
+    return sparse.csr_array(halves + halves.T.tocsr())
+
+
 def without_diagonal(matrix: Any) -> Any:
     """Return a CSR matrix without the entries of its diagonal; itself if it has none."""
     counts = np.zeros(matrix.shape[0], dtype=np.int64)
     keep = np.ones(len(matrix.indices), dtype=bool)
-    for rows in blocks_of_rows(matrix):
-        part = slice(int(matrix.indptr[rows.start]), int(matrix.indptr[rows.stop]))
-        lengths = np.diff(matrix.indptr[rows.start : rows.stop + 1])
-        own = np.repeat(np.arange(rows.start, rows.stop), lengths)
-        is_other = matrix.indices[part] != own
-        keep[part] = is_other
-        counts[rows] = np.bincount(own[is_other] - rows.start, minlength=len(lengths))
+    for edges in blocks_of_edges(matrix):
+        is_other = edges.one != edges.two
+        keep[edges.part] = is_other
+        counts[edges.rows] = np.bincount(
+            edges.one[is_other] - edges.rows.start, minlength=len(edges.lengths)
+        )
     if keep.all():
         return matrix
     indptr = np.append(0, np.cumsum(counts)).astype(matrix.indptr.dtype)
     return sparse.csr_array((matrix.data[keep], matrix.indices[keep], indptr), shape=matrix.shape)
 
 
-def symmetrise(matrix: Any, *, largest: bool = False) -> Any:
-    """Return a matrix with each entry in both directions: of two different values the smaller one,
-    or the ``largest``; the matrix itself if it is symmetric.
+def symmetrise(matrix: Any) -> Any:
+    """Return a matrix with each entry in both directions, of two different values the smaller one;
+    the matrix itself if it is symmetric.
 
     Entries of 0 are kept, which sums of matrices would lose.
 
@@ -149,10 +242,10 @@ def symmetrise(matrix: Any, *, largest: bool = False) -> Any:
     filled = 0
     for rows in blocks_of_rows(matrix, turned):
         keys, values = _join_rows(matrix, turned, rows)
-        keys, values = first_of_each(keys, -values if largest else values)
+        keys, values = first_of_each(keys, values)
         end = filled + len(keys)
         indices[filled:end] = keys % n_nodes
-        data[filled:end] = -values if largest else values
+        data[filled:end] = values
         counts[rows] = np.bincount(keys // n_nodes, minlength=rows.stop - rows.start)
         filled = end
     indptr = np.append(0, np.cumsum(counts))
@@ -203,23 +296,21 @@ def rank_weights(distances: Any) -> Any:
            [0. , 0. , 0. ]], dtype=float32)
     """
     weights = np.empty(len(distances.data), dtype=np.float32)
-    for rows in blocks_of_rows(distances):
-        part = slice(int(distances.indptr[rows.start]), int(distances.indptr[rows.stop]))
-        lengths = np.diff(distances.indptr[rows.start : rows.stop + 1])
-        of_part = distances.data[part]
+    for edges in blocks_of_edges(distances):
+        lengths = edges.lengths
+        of_part = distances.data[edges.part]
         if len(lengths) and (lengths == lengths[0]).all():
             order = np.argsort(of_part.reshape(len(lengths), -1), axis=1, kind="stable")
             inverse = np.empty(order.shape, dtype=np.float32)
             ranks = 1 / np.arange(1, lengths[0] + 1, dtype=np.float32)
             np.put_along_axis(inverse, order, np.broadcast_to(ranks, order.shape), axis=1)
-            weights[part] = inverse.ravel()
+            weights[edges.part] = inverse.ravel()
             continue
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        order = np.lexsort((of_part, row))
+        order = np.lexsort((of_part, edges.one))
         starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
         inverse_ranks = np.empty(len(of_part), dtype=np.float32)
         inverse_ranks[order] = 1 / (np.arange(len(of_part)) - starts + 1)
-        weights[part] = inverse_ranks
+        weights[edges.part] = inverse_ranks
     return sparse.csr_array((weights, distances.indices, distances.indptr), shape=distances.shape)
 
 
@@ -292,13 +383,13 @@ def thin(graph: Graph, share: float, rng: np.random.Generator) -> Graph:
     matrix = graph.matrix
     keep = np.empty(len(matrix.data), dtype=bool)
     counts = np.zeros(graph.n_nodes, dtype=np.int64)
-    for rows in blocks_of_rows(matrix):
-        part = slice(int(matrix.indptr[rows.start]), int(matrix.indptr[rows.stop]))
-        lengths = np.diff(matrix.indptr[rows.start : rows.stop + 1])
-        one = np.repeat(np.arange(rows.start, rows.stop), lengths)
-        two = matrix.indices[part]
-        keep[part] = (draw_pairs(one, two, words) < share) | (one == two)
-        counts[rows] = np.bincount(one[keep[part]] - rows.start, minlength=len(lengths))
+    for edges in blocks_of_edges(matrix):
+        is_left = draw_pairs(edges.one, edges.two, words) < share
+        is_kept = is_left | (edges.one == edges.two)
+        keep[edges.part] = is_kept
+        counts[edges.rows] = np.bincount(
+            edges.one[is_kept] - edges.rows.start, minlength=len(edges.lengths)
+        )
     indptr = np.append(0, np.cumsum(counts)).astype(matrix.indptr.dtype)
     kept = (matrix.data[keep], matrix.indices[keep], indptr)
     return Graph(sparse.csr_array(kept, shape=matrix.shape), graph.metric)

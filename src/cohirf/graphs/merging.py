@@ -23,12 +23,20 @@ from cohirf.beyond.along_graph import link_along_graph
 from cohirf.beyond.choose_merge import cut_linkage, weighted_ari
 from cohirf.beyond.merge_tree import last_clusters
 from cohirf.choice import Choice
-from cohirf.graphs.graph import blocks_of_rows, draw_pairs, row_of_entries
+from cohirf.graphs.graph import (
+    blocks_of_edges,
+    both_directions,
+    divide_rows,
+    draw_pairs,
+    find_reverse,
+    row_of_entries,
+)
 from cohirf.rows.grouping import FloatArray, IntArray
 
 MOST_GROUPS = 16_000  # that have a tree
 # if fewer than one of so many groups has a partner, groups also merge with the nearest that is left
 FEW_PAIRS = 32
+NO_GROUP = np.uint64(2**64 - 1)  # the nearest group of one without edges, and its distance
 BRIDGE = np.finfo(np.float32).tiny  # weight between parts without an edge
 
 
@@ -69,43 +77,74 @@ class Groups:
         return int(self.weights.shape[0])
 
 
-def group_nodes(weights: Any, most: int = MOST_GROUPS) -> Groups:
+def group_nodes(halves: Any, most: int = MOST_GROUPS) -> Groups:
     """Return groups of the nodes with an edge: each node, or at most ``most`` unless the graph has
     more parts.
+
+    Parameters
+    ----------
+    halves : CSR array of float
+        Weights whose sums of both directions are those of the edges: see ``Graph.halves``.
+    most : int
+        The largest number of groups.
     """
-    has_edge = np.diff(weights.indptr) > 0
-    if has_edge.all():
-        of_node = np.arange(len(has_edge), dtype=np.int32)
-    else:
-        of_node = np.where(has_edge, np.cumsum(has_edge) - 1, -1).astype(np.int32)
-        weights = weights[has_edge][:, has_edge]
-    volumes = np.asarray(weights.sum(axis=1, dtype=np.float64)).ravel()
-    while weights.shape[0] > most:
-        group, n_groups = _merge_round(weights, volumes)
-        if n_groups == weights.shape[0]:
+    volumes = sum_weights(halves)
+    n_alone = int(np.count_nonzero(volumes == 0))
+    of_node: IntArray = np.arange(len(volumes), dtype=np.int32)
+    while len(volumes) - n_alone > most:
+        group, n_groups = _merge_round(halves, volumes)
+        if n_groups == len(volumes):
             break
-        volumes = np.bincount(group, weights=volumes, minlength=n_groups)
-        weights = contract(weights, group, n_groups)
-        of_node[has_edge] = group[of_node[has_edge]]
-    return Groups(of_node, weights)
+        volumes = np.bincount(group, weights=volumes, minlength=n_groups).astype(np.float64)
+        halves = contract(halves, group, n_groups)
+        of_node = group[of_node]
+    has_edge = volumes > 0
+    if n_alone > 0:
+        halves = halves[has_edge][:, has_edge]
+    number = np.where(has_edge, np.cumsum(has_edge) - 1, -1).astype(np.int32)
+    return Groups(number[of_node], both_directions(halves))
 
 
-def contract(weights: Any, group: IntArray, n_groups: int) -> Any:
-    """Return the sums of weights between groups."""
-    shape = (n_groups, weights.shape[0])
-    ones = np.ones(len(group), dtype=weights.dtype)
-    members = sparse.csr_array((ones, (group, np.arange(len(group), dtype=group.dtype))), shape)
-    halfway = members @ weights
-    contracted = sparse.csr_array(halfway @ members.T.tocsr())
-    del halfway
-    contracted.sort_indices()
-    return contracted
+def sum_weights(halves: Any) -> FloatArray:
+    """Return the sum of the weights of the edges of each node."""
+    volumes = np.zeros(halves.shape[0])
+    for edges in blocks_of_edges(halves):
+        of_part = halves.data[edges.part].astype(np.float64)
+        np.add.at(volumes, edges.one, of_part)
+        np.add.at(volumes, edges.two, of_part)
+    return volumes
 
 
-def _merge_round(weights: Any, volumes: FloatArray) -> tuple[IntArray, int]:
+def contract(halves: Any, group: IntArray, n_groups: int) -> Any:
+    """Return the sums of weights between groups; nodes of the group -1 are left out."""
+    inside = np.flatnonzero(group >= 0)
+    ones = np.ones(len(inside), dtype=halves.dtype)
+    entries = (ones, (group[inside], inside.astype(group.dtype)))
+    members = sparse.csr_array(entries, shape=(n_groups, halves.shape[0]))
+    columns = members.T.tocsr()
+    indices = np.empty(halves.nnz, dtype=halves.indices.dtype)
+    data = np.empty(halves.nnz, dtype=halves.dtype)
+    counts = np.zeros(n_groups, dtype=np.int64)
+    filled = 0
+    of_members = np.diff(halves.indptr)[members.indices]
+    ends = np.append(0, np.cumsum(of_members, dtype=np.int64))[members.indptr]
+    for rows in divide_rows(ends):
+        sums = sparse.csr_array(members[rows] @ halves @ columns)
+        sums.sort_indices()
+        end = filled + sums.nnz
+        indices[filled:end] = sums.indices
+        data[filled:end] = sums.data
+        counts[rows] = np.diff(sums.indptr)
+        filled = end
+    indptr = np.append(0, np.cumsum(counts)).astype(halves.indptr.dtype)
+    parts = (data[:filled], indices[:filled], indptr)
+    return sparse.csr_array(parts, shape=(n_groups, n_groups))
+
+
+def _merge_round(halves: Any, volumes: FloatArray) -> tuple[IntArray, int]:
     """Return the group of each group after pairs that are each other's nearest have merged."""
     n_groups = len(volumes)
-    nearest, distance = _find_nearest(weights, volumes)
+    nearest, distance = _find_nearest(halves, volumes)
     own = np.arange(n_groups, dtype=nearest.dtype)
     is_second = (nearest[nearest] == own) & (nearest < own)
     if FEW_PAIRS * int(is_second.sum()) < n_groups:
@@ -116,34 +155,33 @@ def _merge_round(weights: Any, volumes: FloatArray) -> tuple[IntArray, int]:
     return number[first], int(number[-1]) + 1
 
 
-def _find_nearest(weights: Any, volumes: FloatArray) -> tuple[IntArray, NDArray[np.float32]]:
+def _find_nearest(halves: Any, volumes: FloatArray) -> tuple[IntArray, NDArray[np.float32]]:
     """Return the nearest other group of each group, and its distance; itself if it has no edge.
 
     Of equal ones, the first.
     """
-    n_groups = len(volumes)
-    nearest = np.arange(n_groups, dtype=np.int32)
-    least = np.full(n_groups, np.inf, dtype=np.float32)
-    for rows in blocks_of_rows(weights):
-        begin = int(weights.indptr[rows.start])
-        part = slice(begin, int(weights.indptr[rows.stop]))
-        lengths = np.diff(weights.indptr[rows.start : rows.stop + 1])
-        one = np.repeat(np.arange(rows.start, rows.stop), lengths)
-        two = weights.indices[part]
-        of_one = volumes[one]
-        of_two = volumes[two]
-        distance = np.minimum(of_one, of_two) * np.sqrt(of_one + of_two) / weights.data[part]
+    # one number for distance and group: positive floats are in the order of their bits
+    best = np.full(len(volumes), NO_GROUP)
+    for edges in blocks_of_edges(halves):
+        back = find_reverse(halves, edges)
+        weights = halves.data[edges.part] + np.where(back >= 0, halves.data[back], 0)
+        of_one = volumes[edges.one]
+        of_two = volumes[edges.two]
+        distance = np.minimum(of_one, of_two) * np.sqrt(of_one + of_two) / weights
         distance = np.minimum(distance, np.finfo(np.float32).max).astype(np.float32)
-        distance[one == two] = np.inf
-        filled = np.flatnonzero(lengths)
-        starts = (weights.indptr[rows.start : rows.stop][filled] - begin).astype(np.int64)
-        of_rows = np.minimum.reduceat(distance, starts)
-        tied = np.flatnonzero(distance == np.repeat(of_rows, lengths[filled]))
-        firsts = tied[np.searchsorted(tied, starts)]
-        has_other = np.isfinite(of_rows)
-        nearest[rows.start + filled[has_other]] = two[firsts[has_other]]
-        least[rows.start + filled] = of_rows
-    return nearest, least
+        bits = distance.view(np.uint32).astype(np.uint64) << np.uint64(32)
+        is_other = edges.one != edges.two
+        ones = edges.one[is_other]
+        twos = edges.two[is_other]
+        np.minimum.at(best, ones, bits[is_other] | twos.astype(np.uint64))
+        is_alone = back[is_other] < 0  # no other block sees these from the other end
+        back_bits = bits[is_other][is_alone] | ones[is_alone].astype(np.uint64)
+        np.minimum.at(best, twos[is_alone], back_bits)
+    has_other = best < NO_GROUP
+    group = (best & np.uint64(2**32 - 1)).astype(np.int32)
+    nearest = np.where(has_other, group, np.arange(len(best), dtype=np.int32))
+    least = (best >> np.uint64(32)).astype(np.uint32).view(np.float32)
+    return nearest, np.where(has_other, least, np.float32(np.inf))
 
 
 def _match(nearest: IntArray, distance: NDArray[np.float32]) -> IntArray:
