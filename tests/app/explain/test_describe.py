@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.cluster import DBSCAN, AgglomerativeClustering
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -18,7 +18,7 @@ from cohirf.app.explain.effects import find_splits
 from cohirf.app.explain.page import render
 from cohirf.app.explain.policy import SAMPLE, Size
 from cohirf.app.explain.report import summarize
-from cohirf.app.explain.rows import find_badly_fitting
+from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.app.explain.study import check_study, draw_sample, make_study
 from cohirf.app.explain.table import read_table
 from cohirf.app.plotting import plot_heatmap, plot_map
@@ -345,12 +345,16 @@ def test_a_cloud_that_is_cut_is_not_good_news():
     assert headline.tone != "good"
 
 
+def between(share, **figures):
+    return BadlyFitting([], [], share, 100, **figures)
+
+
 @pytest.mark.parametrize(
     ("share", "said"),
     [(0.0, "clearly apart"), (0.1, "They touch"), (0.3, "They overlap"), (0.8, "not separate")],
 )
 def test_the_words_follow_the_share_of_rows_between_clusters(share, said):
-    assert said in say_separation(share)
+    assert said in say_separation(between(share))
 
 
 def test_shapes_of_the_base_method_and_clusters_of_other_widths_are_not_said_to_run_into_each_other():
@@ -359,6 +363,7 @@ def test_shapes_of_the_base_method_and_clusters_of_other_widths_are_not_said_to_
         moons
     )
     assert np.isnan(find_badly_fitting(linked).filled)
+    assert find_badly_fitting(linked).is_apart
     rng = np.random.default_rng(0)
     wide = np.concatenate(
         [3 * rng.normal(size=(1000, 2)), 0.1 * rng.normal(size=(60, 2)) + [13, 0]]
@@ -375,9 +380,83 @@ def test_clusters_without_a_gap_are_no_kinds_of_rows():
     )
     assert find_badly_fitting(halves).filled > 0.7
     assert find_badly_fitting(apart).filled < 0.1
-    assert "with no gap between them" in say_separation(0.02, 0.9)
-    assert say_separation(0.02, 0.5).startswith("They touch")
+    assert "with no gap between them" in say_separation(between(0.02, filled=0.9))
+    assert say_separation(between(0.02, filled=0.5)).startswith("They touch")
     assert "not kinds of rows" in say_strength(choice_of(0.9, [1.0, 0.9]), has_gaps=False)[0]
+
+
+def test_one_pair_of_several_clusters_that_run_into_each_other_is_some_of_them():
+    said = say_separation(between(0.02, filled=0.9), 3)
+    assert said.startswith("Some of them run into each other")
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_neighbouring_whole_numbers_are_between_two_clusters(columns):
+    rng = np.random.default_rng(0)
+    years = rng.integers(1980, 2014, size=(1500, columns)).astype(float)
+    cut = CoHiRF.as_published(KMeans(2, n_init=1), random_state=0).fit(years)
+    assert not find_badly_fitting(cut).is_apart
+    halves = CoHiRF(n_clusters=2, random_state=0).fit(years)
+    assert not find_badly_fitting(halves).is_apart
+    apart = np.where(years[:, :1] < 1997, years, years + 40)  # with a gap
+    assert find_badly_fitting(CoHiRF(n_clusters=2, random_state=0).fit(apart)).is_apart
+
+
+def test_scores_of_few_values_have_steps_and_not_gaps():
+    rng = np.random.default_rng(0)
+    scores = np.clip(np.round(rng.normal(1, 1.2, size=(3000, 2))), 0, 4)
+    assert not find_badly_fitting(CoHiRF(n_clusters=2, random_state=0).fit(scores)).is_apart
+    ends = np.where(scores <= 1, 0.0, 4.0)  # no step between these two
+    ends[:, 1] = ends[:, 0]
+    assert find_badly_fitting(CoHiRF(n_clusters=2, random_state=0).fit(ends)).is_apart
+
+
+def headline_of_table(frame, n_clusters):
+    prepared = prepare(frame)
+    model = CoHiRF(n_clusters=n_clusters, random_state=0).fit(prepared.array())
+    description = describe_clusters(model, prepared)
+    return description, make_headline(description, model.diagnose(), prepared)
+
+
+def test_clusters_that_follow_a_column_and_are_apart_without_it_are_kinds_of_rows():
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 60)
+    frame = pd.DataFrame(rng.normal(size=(180, 2)), columns=list("ab"))
+    frame["a"] += 20 * group
+    frame["b"] += 20 * (group == 1)
+    written = np.where(rng.random(180) < 0.12, rng.permutation(group), group)
+    frame["batch"] = np.array(["B1", "B2", "B3"])[written]
+    description, headline = headline_of_table(frame, 3)
+    assert description.followed == ("batch",)
+    assert f"batch alone tells the cluster of {np.mean(written == group):.0%}" in headline.sizes
+    assert headline.separation.startswith("Without batch, they are clearly apart")
+    assert "leave batch out" not in headline.trust
+    assert "use them as kinds of rows" in headline.trust
+
+
+def test_clusters_that_only_follow_a_column_are_no_kinds_of_rows():
+    rng = np.random.default_rng(0)
+    batch, kind = np.divmod(np.arange(252), 84)[0], np.arange(252) % 7
+    frame = pd.DataFrame(
+        {
+            "batch": np.array(["B1", "B2", "B3"])[batch],
+            "conc": np.where(kind == 4, 9.0, 0.4) + 0.1 * rng.normal(size=252),
+        }
+    )
+    description, headline = headline_of_table(frame, 4)
+    assert description.followed == ("batch",)
+    share = (3 * 72 + 12) / 252
+    assert f"{share:.0%} of the rows have the commonest batch of their" in headline.sizes
+    assert "apart" not in headline.separation
+    assert "use them as kinds of rows" not in headline.trust
+    assert headline.trust.endswith("To find groups in the other columns, leave batch out.")
+
+
+def test_a_column_of_many_levels_is_not_followed():
+    frame = pd.DataFrame({"x": np.repeat(np.arange(40.0), 8) + np.tile(np.arange(8.0), 40) / 10})
+    frame["name"] = [f"n{number:.0f}" for number in np.floor(frame["x"])]
+    model = CoHiRF(n_clusters=2, random_state=0).fit(frame[["x"]])
+    assert describe_clusters(model, frame).followed == ()
 
 
 def test_groups_that_are_not_clear_are_never_called_clearly_apart():
@@ -393,7 +472,7 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
     assert "no clear groups" in model.choice_.describe()
     assert "apart" not in str(headline)
     for share in (0.0, 0.1, 0.3, 0.8):
-        said = say_separation(share, is_clear=False)
+        said = say_separation(between(share), is_clear=False)
         assert said.endswith("rows are between two of them.") if share > 0.05 else not said
 
 

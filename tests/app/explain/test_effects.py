@@ -264,3 +264,23 @@ def test_a_cluster_has_one_of_the_few_levels_that_no_other_one_has():
     assert (conifers[0].inside, conifers[0].outside) == pytest.approx((1, 0))
     assert others[0].phrase == "tree: beech or oak"
     assert join_levels(["north (1)", "north (2)"]) == "north (1) or north (2)"
+
+
+def test_medium_is_between_the_other_clusters_and_near_none():
+    rng = np.random.default_rng(0)
+    mean = np.repeat([0.0, 0.1, 3.0, 6.0], 50)  # the second is next to the lowest one
+    spread = np.repeat([1.0, 0.1, 0.1, 1.0], 50)
+    frame = pd.DataFrame({"x": mean + spread * rng.normal(size=200)})
+    labels = np.repeat([0, 1, 2, 3], 50)
+    found = find_traits(read_table(frame, np.arange(200)), labels, np.arange(4))
+    assert [some[0].is_middle if some else None for some in found] == [False, False, True, False]
+    two = find_traits(read_table(frame, np.arange(200)), (labels == 2).astype(int), np.arange(2))
+    assert not any(trait.is_middle for some in two for trait in some)
+
+
+def test_what_fills_half_of_a_cluster_is_no_trait():
+    x = np.r_[np.full(40, np.nan), np.full(10, 9.0), np.zeros(50)]
+    y = np.r_[np.full(20, np.nan), np.full(30, 9.0), np.zeros(50)]
+    table = read_table(pd.DataFrame({"x": x, "y": y}), np.arange(100))
+    traits, _ = find_traits(table, np.repeat([0, 1], 50), np.arange(2))
+    assert [trait.feature.name for trait in traits] == ["y"]

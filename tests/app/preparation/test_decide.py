@@ -450,3 +450,13 @@ def test_a_number_that_means_missing_is_known_to_new_data():
         ValueError, match="or numbers of which one means missing, such as number:-999"
     ):
         prepare(frame, kinds={"depth": "number:none"})
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_blocks_of_rows_are_an_id(first):
+    pairs = np.repeat(np.arange(first, first + 21), 2)
+    assert decide(pairs).note == "left out: numbers blocks of rows, all of the same size"
+    assert decide(pairs + 1990).kind == "number"  # years
+    assert decide(np.r_[pairs, pairs]).kind == "number"
+    assert decide(pairs[1:]).kind == "number"
+    assert decide(np.repeat(np.arange(1, 6), 20)).kind == "number"  # few, as of a design

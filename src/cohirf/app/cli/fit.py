@@ -53,6 +53,7 @@ from cohirf.app.explain import (
     make_headline,
     name_topics,
 )
+from cohirf.app.explain.describe import find_made
 from cohirf.app.explain.words import join_words
 from cohirf.app.preparation import Classes, Data, Prepared, prepare
 from cohirf.app.preparation.data import find_column, read_length
@@ -163,8 +164,8 @@ def fit_file(
         document["numbers"],
         judged=console.as_json or not console.quiet,
     )
-    if description.repeated:
-        console.note(_offer_without(description.repeated))
+    if followed := find_made(description.repeated or description.followed, prepared):
+        console.note(_offer_without(followed))
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     nothing = (

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from cohirf import Choice, CoHiRF
 from cohirf.app.explain.diagnose import ALONE, EITHER, Diagnosis
 from cohirf.app.explain.effects import (
+    Followed,
     Trait,
     agree_with_levels,
     find_difference,
-    find_dominated,
     find_phrases,
     find_splits,
     find_traits,
     find_traits_of_sets,
 )
 from cohirf.app.explain.facts import Fact
-from cohirf.app.explain.policy import BETWEEN, LEVEL, SAMPLE, WORD
+from cohirf.app.explain.policy import BETWEEN, SAMPLE, WORD
 from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.app.explain.study import Sample, add_rare, draw, draw_sample, make_study
 from cohirf.app.explain.table import Table, read_table
@@ -40,7 +40,7 @@ from cohirf.app.explain.words import (
     shorten,
     uncapitalised,
 )
-from cohirf.app.preparation.decide import NAMED
+from cohirf.app.preparation.decide import BLOCKS, NAMED
 from cohirf.hierarchy import (
     STROKES,
     Node,
@@ -137,9 +137,12 @@ class Description:
     repeated : tuple of str
         Up to three columns whose combined levels are nearly the same groups, categories or numbers
         with few values; empty if there are none.
+    followed : tuple of str
+        The column whose levels the clusters nearly follow, if they repeat none; empty if there is
+        none.
     facts : tuple of Fact
-        What is said about all clusters together: in what two of them differ most, in how many
-        nearly all rows have one level of a category, and which columns they repeat.
+        What is said about all clusters together: in what two of them differ most, and which columns
+        they follow or repeat.
     parts : tuple of Part
         Of many clusters, the few that they merge into, the largest first; empty if that is not
         known.
@@ -153,6 +156,7 @@ class Description:
     n_noise: int
     n_sampled: int
     repeated: tuple[str, ...] = ()
+    followed: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     parts: tuple[Part, ...] = ()
 
@@ -298,6 +302,7 @@ def describe_sample(sample: Sample) -> Description:
         int(counts[0]),
         len(sample.rows),
         sample.repeated,
+        () if sample.followed is None else (sample.followed.column,),
         tuple(find_common_facts(sample, chosen)),
         find_parts(sample, sizes, described),
     )
@@ -328,19 +333,22 @@ def find_parts(
     wanted = int(choice.candidates[few][choice.figures[few].argmax()])
     sets = _cut_clusters(tree, cluster_positions(model)[tree.medoids], wanted)
     sets = sorted(sets, key=lambda some: -int(sizes[list(some)].sum()))
-    others = [tuple(one for each in sets if each != some for one in each) for some in sets]
-    splits = find_splits(sample.table, sample.labels, sets, others) if len(sets) == 2 else None
-    names = choose_names(find_traits_of_sets(sample.table, sample.labels, sets), splits)
+    part_of = np.full(len(sizes) + 1, -1)  # of noise, too
+    for number, some in enumerate(sets):
+        part_of[list(some)] = number
+    labels = part_of[sample.labels]
+    splits = find_splits(sample.table, labels, [[0], [1]], [[1], [0]]) if len(sets) == 2 else None
+    names = choose_names(find_traits(sample.table, labels, np.arange(len(sets))), splits)
     parts = []
     own = {(cluster.label,): cluster for cluster in described}
     for some, name in zip(sets, names, strict=True):
-        labels = tuple(model.cluster_numbers_[list(some)].tolist())
+        numbers = tuple(model.cluster_numbers_[list(some)].tolist())
         size = int(sizes[list(some)].sum())
-        if labels in own:
-            parts.append(Part(labels, size, own[labels].name, own[labels].facts))
+        if numbers in own:
+            parts.append(Part(numbers, size, own[numbers].name, own[numbers].facts))
         else:
-            facts = tuple(fact.about(*labels) for fact in name.facts)
-            parts.append(Part(labels, size, name.text, facts))
+            facts = tuple(fact.about(*numbers) for fact in name.facts)
+            parts.append(Part(numbers, size, name.text, facts))
     return tuple(parts)
 
 
@@ -374,15 +382,22 @@ def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
         larger, smaller = np.argsort(-sizes, kind="stable").tolist()
         most = find_difference(table, labels, larger, smaller)
         found += [] if most is None else [say_difference(most, numbers[larger], numbers[smaller])]
-    column, count = find_dominated(table, labels, clusters)
-    if 2 * count > len(clusters) > WORD.named_clusters and not sample.repeated:
-        which = f"In {count:,} of the {len(clusters):,} clusters"
-        words = f"{which}, at least {percent(LEVEL.nearly_all)} of the rows have the same {column}."
-        of_all = float(len(clusters))
-        found.append(Fact(words, "dominated", count, columns=(column,), other=of_all))
+    if sample.followed is not None:
+        found.append(say_followed(sample.followed))
     if sample.repeated:
         found.append(say_repeated(table, labels, sample.repeated, len(numbers)))
     return found
+
+
+def say_followed(followed: Followed) -> Fact:
+    """Return which column's levels clusters nearly follow."""
+    column = followed.column
+    rows = f"{percent(followed.share)} of the rows"
+    if followed.tells_cluster:
+        words = f"{column} alone tells the cluster of {rows}."
+        return Fact(words, "level tells cluster", followed.share, columns=(column,))
+    words = f"{rows} have the commonest {column} of their cluster."
+    return Fact(words, "cluster tells level", followed.share, columns=(column,))
 
 
 def say_repeated(table: Table, labels: IntArray, columns: tuple[str, ...], n_clusters: int) -> Fact:
@@ -736,36 +751,61 @@ def make_headline(
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
-    trust, tone = _judge(description, diagnosis, data)
+    separate, without = _find_separate(description, data)
+    trust, tone = _judge(description, diagnosis, data, separate)
     if n_clusters == 1:
         return Headline(f"{count}.", "", "", exceptions, trust, tone)
     groups, facts = say_groups(description)
     separation = ""
-    # levels are apart by themselves
-    if tone != "poor" and not description.repeated:
-        apart = find_separation(description, is_sure=_is_sure(choice, tone), is_clear=is_clear)
+    if tone != "poor" and separate is not None:
+        is_sure = _is_sure(choice, tone)
+        apart = find_separation(separate, n_clusters, without, is_sure=is_sure, is_clear=is_clear)
         separation = apart[0].words if apart else ""
         facts += apart
-    if tone == "good" and not description.badly_fitting.has_gaps:
+    if tone == "good" and separate is not None and not separate.has_gaps:
         tone = "fair"
     said = (f"{count}.", " ".join(groups), separation, exceptions, trust, tone)
     return Headline(*said, tuple(groups), tuple(facts))
 
 
-def _judge(description: Description, diagnosis: Diagnosis | None, data: Any) -> tuple[str, str]:
+def _find_separate(
+    description: Description, data: Any
+) -> tuple[BadlyFitting | None, tuple[str, ...]]:
+    """Return which rows are between clusters, and the columns that were left out to see it; None if
+    there are no other columns, or if it is not known.
+
+    Levels of a column are apart by themselves: clusters that are apart and follow a column are
+    compared without it.
+    """
+    if description.repeated:
+        return None, ()
+    if not description.followed or not description.badly_fitting.is_apart:
+        return description.badly_fitting, ()
+    followed = [] if data is None else find_made(description.followed, data)
+    if not followed:
+        return None, ()
+    names = [shorten(column.name) for column in data.preparation.kept for _ in column.features]
+    others = find_badly_fitting(description.model, np.flatnonzero(~np.isin(names, followed)))
+    return others if others.is_apart else None, tuple(followed)
+
+
+def _judge(
+    description: Description,
+    diagnosis: Diagnosis | None,
+    data: Any,
+    separate: BadlyFitting | None,
+) -> tuple[str, str]:
     """Return what to do with the clusters, and whether this is good news."""
-    if diagnosis is None:
-        trust, tone = "", "unknown"
-    else:
-        found = description.badly_fitting
-        has_gaps = len(description.sizes) == 1 or (
-            found.share_between <= BETWEEN.apart and not found.filled > BETWEEN.half_filled
-        )
-        trust, tone = say_trust(diagnosis, has_gaps=has_gaps)
-    made = [] if data is None else _find_made(description.repeated, data)
-    if made and tone != "poor":
-        return f"To find groups in the other columns, leave {join_words(made)} out.", "fair"
-    return trust, tone
+    trust, tone = "", "unknown"
+    is_apart = separate is not None and separate.is_apart
+    if diagnosis is not None:
+        trust, tone = say_trust(diagnosis, has_gaps=len(description.sizes) == 1 or is_apart)
+    levels = description.repeated or description.followed
+    made = [] if data is None else find_made(levels, data)
+    if not made or is_apart or tone == "poor":
+        return trust, tone
+    advice = f"To find groups in the other columns, leave {join_words(made)} out."
+    return advice if description.repeated else f"{trust} {advice}".lstrip(), "fair"
 
 
 def _is_sure(choice: Choice | None, tone: str) -> bool:
@@ -775,25 +815,36 @@ def _is_sure(choice: Choice | None, tone: str) -> bool:
     return tone in ("good", "unknown")
 
 
-def find_separation(description: Description, *, is_sure: bool, is_clear: bool) -> list[Fact]:
+def find_separation(
+    found: BadlyFitting,
+    n_clusters: int,
+    without: Sequence[str] = (),
+    *,
+    is_sure: bool,
+    is_clear: bool,
+) -> list[Fact]:
     """Return what is said of how far clusters are apart; nothing if there is nothing to say.
 
-    The share of the rows between two clusters, and how dense these are between two centres, if that
-    is known.
+    The share of the rows between two clusters, and how dense these are there, if that is known; in
+    the columns of the fit ``without`` some.
     """
-    found = description.badly_fitting
-    words = say_separation(found.share_between, found.filled, is_clear=is_clear, is_sure=is_sure)
+    words = say_separation(found, n_clusters, is_clear=is_clear, is_sure=is_sure)
     if not words:
         return []
-    facts = [Fact(words, "between", found.share_between)]
+    if without:
+        words = f"Without {join_words(without)}, {uncapitalised(words)}"
+    columns = tuple(without)
+    facts = [Fact(words, "between", found.share_between, columns=columns)]
     if not np.isnan(found.filled):
-        facts.append(Fact(words, "density between", found.filled))
+        facts.append(Fact(words, "density between", found.filled, columns=columns))
+    if not np.isnan(found.at_border):
+        facts.append(Fact(words, "density at border", found.at_border, columns=columns))
     return facts
 
 
-def _find_made(repeated: Sequence[str], data: Any) -> list[str]:
-    """Return the columns of which repeated ones are made; none if one had no part in the fit, or if
-    no other column had.
+def find_made(levels: Sequence[str], data: Any) -> list[str]:
+    """Return the columns of which those are made whose levels the clusters follow; none if one had
+    no part in the fit, or if no other column had.
 
     The hour or weekday of a date is made of the date.
     """
@@ -802,9 +853,9 @@ def _find_made(repeated: Sequence[str], data: Any) -> list[str]:
         made[shorten(column.name)] = shorten(column.name)
         for cycle in getattr(column, "cycles", ()):
             made[shorten(f"{column.name} {cycle}")] = shorten(column.name)
-    if any(name not in made for name in repeated):
+    if any(name not in made for name in levels):
         return []
-    found = list(dict.fromkeys(made[name] for name in repeated))
+    found = list(dict.fromkeys(made[name] for name in levels))
     return [] if set(found) == set(made.values()) else found
 
 
@@ -853,13 +904,14 @@ def say_size(size: int, n_rows: int) -> Fact:
 
 
 def say_separation(
-    share: float, filled: float = np.nan, *, is_clear: bool = True, is_sure: bool = True
+    found: BadlyFitting, n_clusters: int = 2, *, is_clear: bool = True, is_sure: bool = True
 ) -> str:
     """Return how far apart clusters are, from the share of rows between two, and the density there.
 
     They are clearly apart only if this ``is_sure``: if two halves of the rows have the same
     clusters.
     """
+    share = found.share_between
     between = (
         f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
     )
@@ -868,14 +920,15 @@ def say_separation(
             return f"{between[0].upper()}{between[1:]} of them."
         return ""
     between = f"{between} clusters"
-    if filled > BETWEEN.filled and share <= BETWEEN.touching:
+    if found.filled > BETWEEN.filled and share <= BETWEEN.touching:
+        which = "They" if n_clusters == 2 else "Some of them"
         return (
-            "They run into each other, with no gap between them: the border could as well be "
+            f"{which} run into each other, with no gap between them: the border could as well be "
             f"elsewhere ({between})."
         )
-    if share <= BETWEEN.apart and not filled > BETWEEN.half_filled and is_sure:
+    if found.is_apart and is_sure:
         return f"They are clearly apart: {between}."
-    if share <= BETWEEN.apart and not filled > BETWEEN.half_filled:
+    if found.is_apart:
         return (
             f"{between[0].upper()}{between[1:]}, but it is not sure that there are these clusters."
         )
@@ -899,6 +952,10 @@ def say_exceptions(description: Description, data: Any) -> str:
         said.append(f"{ids[0]} was left out: its name is that of an id.")
     elif ids:
         said.append(f"{join_words(ids)} were left out: their names are those of ids.")
+    blocks = [str(column.name) for column in data.preparation.columns if column.reason == BLOCKS]
+    if blocks:
+        verbs = ("was", "it numbers") if len(blocks) == 1 else ("were", "they number")
+        said.append(f"{join_words(blocks)} {verbs[0]} left out: {verbs[1]} blocks of rows.")
     if names := description.name_noise(data):
         said.append(
             f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in "

@@ -40,7 +40,7 @@ class Effects:
     mean: FloatArray  # over the rows of the cluster; NaN if all of their cells are missing
     mean_elsewhere: FloatArray  # over all other rows
     # the difference of the two means, in standard deviations of all rows; 0 for constant features,
-    # and if the cluster has no known cell, or all of them
+    # if fewer than half of the cells of the cluster are known, or if it has all that are known
     effect: FloatArray
     # one minus the standard deviation in the cluster, in those of all rows: near to 1 if the values
     # of the cluster are much closer together than those of all rows; at least 0, and 0 where
@@ -56,7 +56,7 @@ def compare_sums(table: Table, parts: Sums) -> Effects:
     others = np.where(has_others, whole.mass - parts.mass, 0)
     inside = parts.mean()
     outside = (whole.total - parts.total) / np.where(others > 0, others, 1)
-    comparable = (parts.mass > 0) & (others > 0) & (deviation > 0)
+    comparable = parts.is_known & (others > 0) & (deviation > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.where(comparable, (inside - outside) / deviation, 0)
         narrowness = np.where(comparable, np.maximum(1 - parts.deviation() / deviation, 0), 0)
@@ -218,6 +218,7 @@ def _compare_sets(
     What only a few huge numbers say has no effect.
     """
     without_tails = _cut_tails(table)
+    span = _find_span(table, labels)
     for block in row_blocks(len(sets), max(1, SAMPLE.block_cells // table.values.shape[1])):
         effects, of_most = (
             compare_sums(one, one.sum_up(labels, sets[block])) for one in (table, without_tails)
@@ -226,7 +227,7 @@ def _compare_sets(
         kept = np.minimum(np.abs(effect), TRAIT.faint) * (1 - TRAIT.rounding)
         is_of_tails = (effect * without <= 0) | (np.abs(without) < kept)
         effects = replace(effects, effect=np.where(is_of_tails, 0, effect))
-        yield effects, _find_middle(table, effects)
+        yield effects, _find_middle(table, effects, span)
 
 
 def find_phrases(table: Table, labels: IntArray, clusters: IntArray) -> list[set[str]]:
@@ -302,16 +303,39 @@ def _cut_tails(table: Table) -> Table:
     return replace(table, values=values)
 
 
-def _find_middle(table: Table, effects: Effects) -> NDArray[np.bool_]:
+def _find_span(table: Table, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest mean of a cluster in each feature; NaN if none is known."""
+    clusters = np.unique(labels[labels >= 0])
+    n_features = table.values.shape[1]
+    low = np.full(n_features, np.nan)
+    high = np.full(n_features, np.nan)
+    for block in row_blocks(len(clusters), max(1, SAMPLE.block_cells // n_features)):
+        sums = table.sum_up(labels, clusters[block, None].tolist())
+        means = np.where(sums.is_known, table.origin + sums.mean(), np.nan)
+        low = np.fmin(low, np.fmin.reduce(means, axis=0))
+        high = np.fmax(high, np.fmax.reduce(means, axis=0))
+    return low, high
+
+
+def _find_middle(
+    table: Table, effects: Effects, span: tuple[FloatArray, FloatArray]
+) -> NDArray[np.bool_]:
     """Return in which numbers each cluster is in the middle of all rows, and narrow: a matrix, as
     of the effects.
+
+    Its mean is also in the middle half of those of all clusters, between the lowest and the highest
+    one, ``span``, and clearly apart from both.
     """
+    lowest, highest = span
+    to_ends = np.minimum(effects.mean - lowest, highest - effects.mean)
+    apart = np.maximum(TRAIT.about * table.deviation, TRAIT.middle_span * (highest - lowest))
+    is_between = to_ends >= apart
     low, high = table.limits
     room = np.minimum(effects.mean - low, high - effects.mean)
     is_narrow = (np.abs(effects.effect) < TRAIT.middle_effect) & (
         effects.narrowness > TRAIT.middle_narrowness
     )
-    is_number = _is_kind(table.features, "number")
+    is_number = _is_kind(table.features, "number") & is_between
     return np.asarray(is_number & is_narrow & (room >= TRAIT.middle_distance * table.deviation))
 
 
@@ -533,16 +557,21 @@ def find_splits(table: Table, labels: IntArray, sets: Sets, siblings: Sets) -> l
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [None for _ in sets]
     series = Series.of(table.features)
+    of_clusters = _find_span(table, labels)
     found = []
     for block in row_blocks(len(sets), max(1, SAMPLE.block_cells // table.values.shape[1])):
         parts = table.sum_up(labels, [*sets[block], *siblings[block]])
         for place in range(len(parts.n_rows) // 2):
             both = parts.each(itemgetter([place, len(parts.n_rows) // 2 + place]))
-            found.append(_find_split(table, series, both) if both.n_rows.min() else None)
+            found.append(
+                _find_split(table, series, both, of_clusters) if both.n_rows.min() else None
+            )
     return found
 
 
-def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
+def _find_split(
+    table: Table, series: Series, parts: Sums, of_clusters: tuple[FloatArray, FloatArray]
+) -> Trait | None:
     """Return the feature that splits the first of two parts from the second most.
 
     It must be true of both among all rows: a large part is not "medium" because its sibling is one
@@ -554,12 +583,12 @@ def _find_split(table: Table, series: Series, parts: Sums) -> Trait | None:
     difference = (means[0] - means[1]) / np.where(
         deviation > 1e-6 * table.deviation, deviation, np.inf
     )
-    strength = np.abs(difference)
+    strength = np.where(parts.is_known.all(axis=0), np.abs(difference), 0)
     is_level = _is_kind(features, "level")
     strength[is_level & (difference < 0)] *= LEVEL.lack
     strength[_is_kind(features, "term") & (difference < 0)] = 0
     effects = compare_sums(table, parts)
-    is_middle = _find_middle(table, effects)
+    is_middle = _find_middle(table, effects, of_clusters)
     position = np.where(
         is_middle | (np.abs(effects.effect) < TRAIT.about), 0, np.sign(effects.effect)
     )
@@ -600,7 +629,7 @@ def find_difference(table: Table, labels: IntArray, one: int, other: int) -> Tra
     if not table.features or not len(table.rows):
         return None
     parts = table.sum_up(labels, [[one], [other]])
-    is_known = (parts.mass > 0).all(axis=0) & (table.deviation > 0)
+    is_known = parts.is_known.all(axis=0) & (table.deviation > 0)
     first, second = parts.mean()
     away = np.where(is_known, first - second, 0) / np.where(is_known, table.deviation, 1)
     column = int(np.abs(away).argmax())
@@ -611,26 +640,64 @@ def find_difference(table: Table, labels: IntArray, one: int, other: int) -> Tra
     return Trait(table.features[column], effect, inside, outside, abs(effect))
 
 
-def find_dominated(table: Table, labels: IntArray, clusters: IntArray) -> tuple[str, int]:
-    """Return the category of which nearly all rows of most clusters have one level each.
+@dataclass(frozen=True)
+class Followed:
+    """A column whose levels clusters nearly follow.
 
-    And the number of these clusters; 0 if there is no such category. A category counts only if
-    most of these levels differ.
+    Attributes
+    ----------
+    column : str
+        The column: a category, or numbers with few values.
+    share : float
+        Share of the rows that are in the cluster in which most rows of their level are; or that
+        have the level that most rows of their cluster have.
+    tells_cluster : bool
+        Whether the level tells the cluster; otherwise, the cluster tells the level.
     """
-    columns: dict[str, list[int]] = {}
-    for column, feature in enumerate(table.features):
-        if feature.kind == "level" and not feature.opposite:
-            columns.setdefault(feature.name, []).append(column)
-    if not columns or not len(table.rows):
-        return "", 0
-    shares = table.origin + table.sum_up(labels, clusters[:, None].tolist()).mean()
-    found = {}
-    for name, levels in columns.items():
-        is_one = shares[:, levels].max(axis=1) >= LEVEL.nearly_all
-        different = np.unique(shares[:, levels].argmax(axis=1)[is_one])
-        if 2 * len(different) > is_one.sum():
-            found[name] = int(is_one.sum())
-    return max(found.items(), key=itemgetter(1), default=("", 0))
+
+    column: str
+    share: float
+    tells_cluster: bool
+
+
+def find_followed(table: Table, labels: IntArray) -> Followed | None:
+    """Return the column whose levels clusters follow most, if there is one.
+
+    The level tells the cluster of nearly all rows, or the cluster the level, and then most clusters
+    have a level of their own.
+    """
+    clusters, cluster = np.unique(labels[labels >= 0], return_inverse=True)
+    if len(clusters) < 2:
+        return None
+    weights = np.ones(len(labels)) if table.weights is None else table.weights
+    weights = weights[labels >= 0]
+    found = []
+    numbers = {feature.name for feature in table.features if feature.kind == "number"}
+    for column in list_leveled(table):
+        codes = np.unique(_levels_of_rows(table, column)[labels >= 0], return_inverse=True)[1]
+        n_levels = int(codes.max()) + 1
+        if not 1 < n_levels <= len(codes) // TRAIT.rows_per_value:
+            continue
+        pairs = np.bincount(cluster * n_levels + codes, weights, minlength=len(clusters) * n_levels)
+        counts = pairs.reshape(len(clusters), n_levels) / weights.sum()
+        # each of many levels has few rows, which are in one cluster for many reasons; clusters can
+        # be a cut of numbers
+        is_few = column in numbers or n_levels <= 2 * len(clusters)
+        if is_few and (share := _tell(counts)) is not None:
+            found.append(Followed(column, share, True))
+        n_own = len(np.unique(counts.argmax(axis=1)))
+        if 2 * n_own > len(clusters) and (share := _tell(counts.T)) is not None:
+            found.append(Followed(column, share, False))
+    return max(found, key=lambda one: (one.tells_cluster, one.share), default=None)
+
+
+def _tell(counts: FloatArray) -> float | None:
+    """Return the share of the rows whose line the column of a table of shares tells, if it tells
+    much more than that all are in the largest line.
+    """
+    share = min(float(counts.max(axis=0).sum()), 1.0)
+    largest = float(counts.sum(axis=1).max())
+    return share if 1 - share <= (1 - TRAIT.told) * (1 - largest) else None
 
 
 def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> tuple[float, int]:

@@ -17,19 +17,21 @@ class Fact:
     ----------
     words : str
         The claim as it is said.
-    statistic : {"rows", "mean", "share", "dominated", "adjusted Rand index", "between", \
-"density between"}
+    statistic : {"rows", "mean", "share", "level tells cluster", "cluster tells level", \
+"adjusted Rand index", "between", "density between", "density at border"}
         What was computed: the number of rows; the mean of a column; the share of the rows that have
-        one of some levels; in how many clusters nearly all rows have one level; how much the
+        one of some levels; the share of the rows that are in the cluster in which most rows of
+        their level are, or that have the level that most rows of their cluster have; how much the
         clusters and combined levels of columns are the same groups; the share of the rows that are
-        between two clusters; or how dense rows are between the centres of two clusters
-        (``BadlyFitting`` defines both). Missing cells do not count.
+        between two clusters; or how dense rows are there (``BadlyFitting`` defines these). Missing
+        cells do not count, but of levels.
     value : float
         The statistic of the rows of the clusters. Dates are days since 1970-01-01.
     clusters : tuple of int
         The labels of the clusters that it is about.
     columns : tuple of str
-        The columns of the table that it is about.
+        The columns of the table that it is about; of what is between two clusters, those that were
+        left out.
     levels : tuple of str
         The levels of a category.
     relation : {"is", "above", "below", "near", "most different"}
@@ -37,7 +39,7 @@ class Fact:
     compared_with : str or tuple of int
         "all other rows", or the labels of other clusters; empty if the value itself is said.
     other : float
-        The statistic of the compared rows; of counts, the largest possible one; of levels that
+        The statistic of the compared rows; of sizes, the number of all rows; of levels that
         clusters repeat, how many there are.
     """
 

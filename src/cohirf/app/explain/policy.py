@@ -75,6 +75,9 @@ class TraitPolicy:
     middle_effect: float = 0.8  # largest
     middle_narrowness: float = 0.5  # smallest
     middle_distance: float = 0.8  # smallest, of its mean from the lowest and the highest value
+    # smallest, of its mean from the lowest and the highest mean of a cluster: a share of their
+    # distance, so that it is in the middle half
+    middle_span: float = 0.25
     # series of columns, as of months
     series_columns: int = 3  # of the shortest
     series_traits: int = 3  # of a cluster that are from one series
@@ -91,6 +94,9 @@ class TraitPolicy:
     repeated: float = 0.85  # adjusted Rand index
     combined: int = 5  # columns, at most
     tried_categories: int = 10
+    # Levels tell the clusters if they place by this share fewer rows wrong than placing all rows in
+    # the largest cluster would; and clusters the levels likewise.
+    told: float = 0.8
     # Numbers are levels, as those of a design or of a code, if there are few different ones.
     values: int = 12  # different ones, at most
     rows_per_value: int = 5  # on average, at least
@@ -138,6 +144,7 @@ class BetweenPolicy:
     filled: float = 0.7
     stops: int = 11
     window: float = 0.1  # around each stop; 1 is the distance of the centres
+    digits: int = 9  # decimals of a place, in the same unit: more are rounding errors
     at_centre: int = 5  # fewest rows; with fewer, nothing is said
     # rows that are listed
     listed_loose: int = 3  # of each cluster

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf import CoHiRF
@@ -39,8 +40,8 @@ class BorderRow:
     cluster: int  # its cluster
     other: int  # the nearest other cluster
     # mean distance to its five nearest neighbours in its own cluster, divided by that in the other
-    # cluster: about 1 for a row in the middle, and above 1 for a row that is nearer to the other
-    # cluster
+    # cluster, of rows that differ from it: about 1 for a row in the middle, and above 1 for a row
+    # that is nearer to the other cluster
     closeness: float
 
 
@@ -57,7 +58,8 @@ class BadlyFitting:
         The rows between two clusters, the most ambiguous first.
     share_between : float
         Share of the rows that are between two clusters, of all rows that are not noise, as
-        estimated from the sample.
+        estimated from the sample. Rows that are equal are no neighbours: among whole numbers, the
+        next ones are.
     n_compared : int
         Number of rows that were compared: all rows that are not noise, or a sample.
     filled : float
@@ -65,6 +67,10 @@ class BadlyFitting:
         compared with the sparser of the two centres: 0 if there is an empty gap, about 1 if there
         is none. The highest of all clusters; NaN if clusters are not compact: their centres mean
         little.
+    at_border : float
+        How near the neighbours of the median row of a cluster are, compared with those of its
+        median row that is between two clusters: about 1 if rows there are as dense as elsewhere.
+        The highest of all clusters, and 0 if no row is between two; NaN if clusters are compact.
     """
 
     loose: list[LooseRow]
@@ -72,6 +78,13 @@ class BadlyFitting:
     share_between: float
     n_compared: int
     filled: float = np.nan
+    at_border: float = np.nan
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether hardly any rows are between two clusters, and there is some gap."""
+        few = self.share_between <= BETWEEN.apart
+        return few and not bool(np.fmax(self.filled, self.at_border) > BETWEEN.half_filled)
 
     @property
     def has_gaps(self) -> bool:
@@ -80,8 +93,11 @@ class BadlyFitting:
         return few and not self.filled > BETWEEN.half_filled
 
 
-def find_badly_fitting(model: CoHiRF) -> BadlyFitting:
-    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores."""
+def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> BadlyFitting:
+    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores.
+
+    By default, distances are those in all ``features``.
+    """
     labels = model.labels_[model.landmark_indices_]
     clustered = np.flatnonzero(labels >= 0)
     clustered = clustered[draw(len(clustered), SAMPLE.compared.count(model.n_features_in_))]
@@ -90,6 +106,7 @@ def find_badly_fitting(model: CoHiRF) -> BadlyFitting:
     own = labels[clustered].astype(np.int64)
     rows = model.landmark_indices_[clustered]
     points = model.landmarks_[clustered]
+    points = points if features is None else points[:, features]
     present, place = np.unique(own, return_inverse=True)
     nearest = _distances_to_clusters(points, place, len(present))
     other, closeness = _find_others(place, nearest)
@@ -110,6 +127,7 @@ def find_badly_fitting(model: CoHiRF) -> BadlyFitting:
         share_between=float(weights[between].sum() / weights.sum()),
         n_compared=len(rows),
         filled=_fill_gaps(points, place) if _is_compact(model) else np.nan,
+        at_border=np.nan if _is_compact(model) else _fill_border(place, own_distance, between),
     )
 
 
@@ -137,13 +155,40 @@ def _fill_gaps(points: Any, labels: IntArray) -> float:
         along = np.asarray(points[(labels == one) | (labels == other)] @ way) - centres[one] @ way
         # 0 at the one centre, 1 at the other
         place = along / max(float(way @ way), np.finfo(np.float64).tiny)
+        window = max(BETWEEN.window, _typical_step(place) / 2)
         start, *middle, end = (
-            int(np.sum(np.abs(place - at) < BETWEEN.window))
-            for at in np.linspace(0, 1, BETWEEN.stops)
+            int(np.sum(np.abs(place - at) < window)) for at in np.linspace(0, 1, BETWEEN.stops)
         )
         if min(start, end) >= BETWEEN.at_centre:
             filled.append(min(middle) / min(start, end))
     return max(filled, default=np.nan)
+
+
+def _typical_step(place: FloatArray) -> float:
+    """Return how far the next larger place is from that of the median row: whole numbers have steps
+    between them that are no gaps.
+    """
+    places, counts = np.unique(np.round(place, BETWEEN.digits), return_counts=True)
+    if len(places) < 3:  # two places have a gap, and no step
+        return 0.0
+    steps = np.diff(places)
+    to_next = np.minimum(np.append(steps, steps[-1]), np.insert(steps, 0, steps[0]))
+    order = np.argsort(to_next, kind="stable")
+    median = np.searchsorted(np.cumsum(counts[order]), len(place) / 2)
+    return float(to_next[order[median]])
+
+
+def _fill_border(labels: IntArray, own_distance: FloatArray, between: IntArray) -> float:
+    """Return how dense rows between two clusters are, compared with the others of their cluster.
+
+    See ``BadlyFitting.at_border``.
+    """
+    filled = 0.0
+    for cluster in np.unique(labels[between]).tolist():
+        typical = float(np.nanmedian(own_distance[labels == cluster]))
+        there = float(np.median(own_distance[between[labels[between] == cluster]]))
+        filled = max(filled, typical / there)
+    return filled
 
 
 def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> FloatArray:
@@ -153,10 +198,11 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
     """
     starts, members = rows_by_label(labels, n_clusters)
     found = np.full((len(labels), n_clusters), np.nan)
+    point = _number_points(points)
     for block in row_blocks(len(labels), SAMPLE.block_rows):
         distances = euclidean_distances(points[block], points)
-        own = np.arange(block.start, block.stop)
-        distances[own - block.start, own] = np.inf  # a row is not its own neighbour
+        # a row is not its own neighbour, nor is one that is equal to it
+        distances[point[block, None] == point] = np.inf
         for cluster in range(n_clusters):
             some = members[starts[cluster] : starts[cluster + 1]]
             if n_near := min(BETWEEN.neighbours, len(some)):
@@ -167,6 +213,14 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
                     n_others > 0, totals / np.maximum(n_others, 1), np.nan
                 )
     return found
+
+
+def _number_points(points: Any) -> IntArray:
+    """Return a number for each row, the same for rows that are equal."""
+    if sparse.issparse(points):
+        return np.arange(points.shape[0])
+    # -0.0 and 0.0 are equal, and differ in their bits
+    return np.unique(points + 0.0, axis=0, return_inverse=True)[1].ravel()
 
 
 def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[LooseRow]:

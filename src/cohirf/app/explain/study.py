@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import CoHiRF
-from cohirf.app.explain.effects import Trait, find_repeated
+from cohirf.app.explain.effects import Followed, Trait, find_followed, find_repeated
 from cohirf.app.explain.policy import SAMPLE
 from cohirf.app.explain.table import (
     Table,
@@ -396,6 +396,13 @@ class Sample:
     def repeated(self) -> tuple[str, ...]:
         """Up to three columns whose combined levels are nearly the final clusters."""
         return find_repeated(self.table, self.labels)
+
+    @cached_property
+    def followed(self) -> Followed | None:
+        """The column whose levels the final clusters nearly follow, if they repeat none."""
+        if self.repeated or self.study.has_vectors:
+            return None
+        return find_followed(self.table, self.labels)
 
     def begin_with_repeated(self, traits: list[Trait]) -> list[Trait]:
         """Return the traits of a final cluster, those of columns that clusters repeat first."""

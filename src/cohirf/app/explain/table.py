@@ -246,13 +246,20 @@ class Sums:
     """Sums over some rows of a table, from its origin: one line for each set of clusters."""
 
     n_rows: IntArray
+    weight: FloatArray  # of the rows, in a column
     mass: FloatArray  # of the rows whose cell is known: of each feature, or the same for all
     total: FloatArray
     squares: FloatArray
 
     def each(self, function: Callable[[Any], Any]) -> Sums:
         """Return the result of a function of each of the sums."""
-        return Sums(*map(function, (self.n_rows, self.mass, self.total, self.squares)))
+        sums = (self.n_rows, self.weight, self.mass, self.total, self.squares)
+        return Sums(*map(function, sums))
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Whether a mean speaks for the rows: at least half of them have a cell."""
+        return np.asarray((self.mass > 0) & (self.mass >= LEVEL.mostly * self.weight))
 
     def mean(self) -> FloatArray:
         """Return the means, from the origin; 0 without rows."""
@@ -329,13 +336,15 @@ class Table:
         members = members if self.weights is None else members * self.weights
         is_sparse = sparse.issparse(self.values)
         shifted = self.values if is_sparse else self.values - self.origin
+        weight = np.asarray(members.sum(axis=1)).reshape(-1, 1)
         if self.known is None:
-            mass = np.asarray(members.sum(axis=1)).reshape(-1, 1)
+            mass = weight
         else:
             shifted = np.where(self.known, shifted, 0.0)
             mass = as_dense(members @ self.known.astype(np.float64))
         squares = shifted.multiply(shifted) if is_sparse else shifted**2
-        return Sums(counts, mass, as_dense(members @ shifted), as_dense(members @ squares))
+        totals = as_dense(members @ shifted)
+        return Sums(counts, weight, mass, totals, as_dense(members @ squares))
 
     @cached_property
     def whole(self) -> Sums:

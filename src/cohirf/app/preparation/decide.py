@@ -32,6 +32,7 @@ from cohirf.wording import setting
 
 AS_ASKED = "as you asked"
 NAMED = "its name says so"
+BLOCKS = "numbers blocks of rows, all of the same size"
 
 
 def decide_all(found: Sequence[Evidence]) -> list[Column]:
@@ -235,24 +236,9 @@ def _suits(found: Evidence, tally: Tally) -> bool:
 def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
-        words = words_of(found.name)
-        ids = {"id", "ids", "pid", "uuid", "guid", "key", "index", "idx", "nr"}
-        # not: number of orders
-        if is_called(found.name, ids) or (len(words) > 1 and words[-1] == "number"):
-            if found.has_repeats:
-                reason = NAMED
-            else:
-                reason = _say_distinct(found, "values")
-            return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
-        if (
-            not found.has_repeats
-            and best.high - best.low + 1 == found.n_present >= DECISION.counting_rows
-        ):
-            reason = f"counts the rows from {best.low:,.0f} to {best.high:,.0f}"
-            return LeftOut(found.name, reason, found.n_missing, role="id")
-        if is_leading and best.low_step > 0 and best.n_read >= DECISION.counting_rows:
-            reason = "rises from row to row, as ids do"
-            return LeftOut(found.name, reason, found.n_missing, role="id")
+        named = _find_id(found, best, is_leading=is_leading)
+        if named is not None:
+            return named
     if _counts_rows(best):
         is_date = isinstance(best.reading, DateReading)
         reason = f"counts the rows: {'dates' if is_date else 'numbers'} in nearly equal steps"
@@ -268,6 +254,44 @@ def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column
         said = "1 or 0"
         return Boolean(found.name, said, found.n_missing, best.n_bad, true="1", false="0")
     return _make_reading(found, best)
+
+
+def _find_id(found: Evidence, best: Tally, *, is_leading: bool) -> LeftOut | None:
+    """Return whole numbers that name the rows as an id, or None if they are numbers."""
+    words = words_of(found.name)
+    ids = {"id", "ids", "pid", "uuid", "guid", "key", "index", "idx", "nr"}
+    # not: number of orders
+    if is_called(found.name, ids) or (len(words) > 1 and words[-1] == "number"):
+        if found.has_repeats:
+            reason = NAMED
+        else:
+            reason = _say_distinct(found, "values")
+        return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
+    if (
+        not found.has_repeats
+        and best.high - best.low + 1 == found.n_present >= DECISION.counting_rows
+    ):
+        reason = f"counts the rows from {best.low:,.0f} to {best.high:,.0f}"
+        return LeftOut(found.name, reason, found.n_missing, role="id")
+    if is_leading and best.low_step > 0 and best.n_read >= DECISION.counting_rows:
+        reason = "rises from row to row, as ids do"
+        return LeftOut(found.name, reason, found.n_missing, role="id")
+    if _numbers_blocks(found, best):
+        return LeftOut(found.name, BLOCKS, found.n_missing, role="id")
+    return None
+
+
+def _numbers_blocks(found: Evidence, tally: Tally) -> bool:
+    """Return whether cells number blocks of as many rows each, such as the rows of a subject."""
+    n_blocks = tally.high - tally.low + 1
+    return (
+        found.is_counted
+        and tally.n_read == found.n_rows
+        and tally.low in (0, 1)
+        and (tally.low_step, tally.high_step) == (0, 1)
+        and n_blocks >= DECISION.counting_rows
+        and len(set(found.counts.values())) == 1
+    )
 
 
 def _counts_rows(tally: Tally) -> bool:

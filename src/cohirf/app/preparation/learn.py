@@ -21,6 +21,7 @@ from cohirf.app.preparation.data import (
 )
 from cohirf.app.preparation.decide import (
     AS_ASKED,
+    BLOCKS,
     NAMED,
     decide_all,
     find_doubt,
@@ -201,7 +202,9 @@ def _find_names(columns: Sequence[Column]) -> Name | None:
         column
         for column in columns
         # such cells repeat
-        if isinstance(column, LeftOut) and column.role == "id" and column.reason != NAMED
+        if isinstance(column, LeftOut)
+        and column.role == "id"
+        and column.reason not in (NAMED, BLOCKS)
     ]
     return min(ids, key=lambda column: not column.is_word).name if ids else None
 

@@ -46,7 +46,8 @@ class DecisionPolicy:
     rows_per_level: int = 2
     known: float = 0.5  # share whose level has a feature of its own
     words_of_text: int = 3  # on average; text that names something has fewer words than free text
-    counting_rows: int = 20  # numbers and dates that count rows; fewer can be so by chance
+    # numbers and dates that count rows, or blocks of rows; fewer can be so by chance
+    counting_rows: int = 20
     # Dates that only rise, or only fall, from row to row count rows if no step is more than so many
     # times another: months differ, and markets are closed on up to three days. Numbers may only be
     # rounded: a population that grows steadily is measured.
