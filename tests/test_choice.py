@@ -89,7 +89,7 @@ def test_without_clear_groups_the_rows_are_divided_in_two():
     choice = choose(X)
     assert (choice.n_clusters, choice.is_clear, choice.is_strong) == (2, False, False)
     best = int(choice.candidates[choice.figures.argmax()])
-    assert choice.describe_number().startswith(
+    assert choice.describe().startswith(
         f"There are no clear groups: the best number, {best}, has a silhouette "
     )
 
@@ -127,9 +127,7 @@ def test_clear_clusters_near_each_other_are_counted_however_far_others_are(seed)
     choice = CoHiRF(random_state=0).fit(X).choice_
     assert choice.n_clusters == 6
     assert choice.candidates[choice.figures.argmax()] < 6
-    assert choice.describe_number().startswith(
-        "6 is the largest number of clusters on which halves"
-    )
+    assert choice.describe().startswith("6 is the largest number of clusters on which halves")
 
 
 @pytest.mark.parametrize("n_rows", [300, 3000])
@@ -194,7 +192,8 @@ def test_the_smallest_size_of_a_cluster_counts_in_the_choice():
 def test_the_end_of_the_range_is_said():
     X, _ = make_blobs(24, centers=[[0, 0], [90, 0], [0, 90]], random_state=0)
     with pytest.warns(
-        ConvergenceWarning, match="3 is the largest number that was tried, so there may be more"
+        ConvergenceWarning,
+        match="3 clusters were chosen, the largest number that was tried, so there may be more",
     ):
         CoHiRF(random_state=0).fit(X)
 

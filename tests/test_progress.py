@@ -10,7 +10,7 @@ import pytest
 import tqdm.auto
 
 from cohirf import LevelRecord, open_source, progress
-from cohirf.progress import Display, Log, Work, describe_level, showing, shown_by
+from cohirf.progress import ContractedLevel, Display, Log, Work, showing, shown_by
 from resumable import X, fit, make_model
 
 # batches are tiny here, so that there are many
@@ -203,7 +203,7 @@ def test_a_log_shows_the_batches_of_levels_that_have_several(n_jobs, capsys, mon
     first = model.diagnostics_[0]
     assert f"200 -> {first.rows_out - first.rows_held_aside} rows" in lines[-1]
     assert shown.out.splitlines() == [
-        f"[CoHiRF] {describe_level(record, 1)}" for record in model.diagnostics_
+        f"[CoHiRF] {ContractedLevel(record, 1)}" for record in model.diagnostics_
     ]
 
 
@@ -215,13 +215,13 @@ def test_the_bar_changes_no_result(monkeypatch):
 
 
 def test_the_line_after_a_level():
-    assert describe_level(RECORD, n_views=5) == (
+    assert str(ContractedLevel(RECORD, n_views=5)) == (
         "level 3: 12,345 -> 67 rows in 1 batch, 5 of 5 views kept, agreement 0.88, 1.38 s"
     )
 
 
 def test_a_single_view_has_no_agreement():
-    assert describe_level(replace(RECORD, agreement=nan), n_views=1) == (
+    assert str(ContractedLevel(replace(RECORD, agreement=nan), n_views=1)) == (
         "level 3: 12,345 -> 67 rows in 1 batch, 5 of 1 views kept, 1.38 s"
     )
 
@@ -231,7 +231,7 @@ def test_another_display_shows_every_level_and_line(capsys, monkeypatch):
     lines = []
     with shown_by(Display("", lines.append)):
         model, _ = fit(make_model(verbose=1))
-    assert lines == [describe_level(record, 1) for record in model.diagnostics_]
+    assert lines == [str(ContractedLevel(record, 1)) for record in model.diagnostics_]
     shown = capsys.readouterr()
     assert shown.out == ""
     assert [line.partition(" batches")[0] for line in shown.err.splitlines()] == [

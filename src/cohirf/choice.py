@@ -1,4 +1,4 @@
-"""Choose the number of clusters, and say what was chosen and why.
+"""Choose the number of clusters.
 
 For each number of clusters, the rows are merged in the way that fits them
 (``beyond/choose_merge.py``), and the figures of this division are added up: its silhouette, or its
@@ -37,6 +37,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.policy import MERGE, NUMBER
+from cohirf.in_words import InWords
 from cohirf.problems import CRUMB
 from cohirf.rows import ranges
 from cohirf.rows.containers import container_of
@@ -46,8 +47,8 @@ NO_CUTS = (np.nan,) * len(MERGES)
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """How the clusters of a fit were chosen.
+class Choice(InWords):
+    """How the clusters of a fit were chosen; ``print`` shows it in words.
 
     Attributes
     ----------
@@ -157,98 +158,11 @@ class Choice:
         """
         return len(self.candidates) > 1 and self.n_clusters == self.candidates[-1]
 
-    def describe(self) -> str:
-        """Return the choice in a few sentences."""
-        parts = (self.describe_number(), self.describe_aside(), self.describe_merge())
-        said = " ".join(part for part in parts if part)
-        if said:
-            return said
-        if self.n_clusters == 1:
-            return "There is one cluster."
-        return f"{self.n_clusters:,} clusters were asked for."
-
-    def describe_number(self) -> str:
-        """Return why there is this number of clusters; nothing if the number was given."""
-        if len(self.candidates) == 0:
-            if self.is_given:
-                return ""
-            return "There is one cluster, and nothing to choose."
-        said = [self._describe_best()]
-        if self.is_largest:
-            said.append(
-                f"{self.n_clusters} is the largest number that was tried, so there may be more: "
-                "give n_clusters."
-            )
-        return " ".join(said)
-
-    def _describe_best(self) -> str:
-        best = int(self.figures.argmax())
-        chosen = int(np.flatnonzero(self.candidates == self.n_clusters)[0])
-        agree = (
-            f"random halves agree by {self.strength:.2f} (1: the same clusters, 0: by chance, less "
-            "half the cut)"
-        )
-        if not self.is_clear:
-            return (
-                f"There are no clear groups: the best number, {self.candidates[best]}, has "
-                f"{self._say_figure(best)}, and {agree}."
-            )
-        found = self._say_figure(chosen)
-        if chosen > best:
-            return (
-                f"{self.n_clusters} is the largest number of clusters on which halves of the rows "
-                f"agree, with {found}; {agree}."
-            )
-        return f"{self.n_clusters} clusters fit best, with {found}; {agree}."
-
-    def _say_figure(self, place: int) -> str:
-        """Return the silhouette of a candidate; nodes of a graph have none, but a figure."""
-        if np.isnan(self.silhouettes[place]):
-            return f"a figure of {self.figures[place]:.2f}"
-        return f"a silhouette of {self.silhouettes[place]:.2f}"
-
-    def describe_aside(self) -> str:
-        """Return how many rows, and small clusters, are beside the chosen clusters, if there are
-        any.
-        """
-        said = []
-        if self.n_aside:
-            if self.n_aside == 1:
-                rows = "1 row is"
-            else:
-                rows = f"{self.n_aside:,} rows are"
-            said.append(f"{rows} apart from all clusters, too few to be one, and noise.")
-        if self.n_small:
-            if self.n_small == 1:
-                more = "1 more cluster is"
-            else:
-                more = f"{self.n_small:,} more clusters are"
-            said.append(f"{more} small and apart, with less than {self.min_share:.1%} of the rows.")
-        return " ".join(said)
-
-    def describe_merge(self) -> str:
-        """Return how clusters were merged, and why.
-
-        Nothing if merges were not compared and not asked for.
-        """
-        name = {
-            "compact": "compact",
-            "connected": "connected",
-            "graph": "merged along the neighbour graph",
-        }
-        what = f"The clusters are {name[self.merge]}"
-        if self.is_merge_given:
-            what += ", as asked for"
-        if not self.is_compared:
-            return f"{what}." if self.is_merge_given else ""
-        others = [
-            f"{merge} {cut:.1%}"
-            for merge, cut in zip(MERGES, self.cuts.tolist(), strict=True)
-            if merge != self.merge
-        ]
+    def explain_largest(self) -> str:
+        """Return the warning that the largest number that was tried was chosen."""
         return (
-            f"{what}: {self.cut:.1%} of near neighbours are in another cluster "
-            f"({', '.join(others)})."
+            f"{self.n_clusters} clusters were chosen, the largest number that was tried, so there "
+            "may be more: give n_clusters."
         )
 
 

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 
+from cohirf.in_words import InWords
+
 
 @dataclass(frozen=True, eq=False)
-class EpsSuggestion:
-    """A radius for DBSCAN, and the curve that it was read from.
+class EpsSuggestion(InWords):
+    """A radius for DBSCAN, and the curve that it was read from; ``print`` shows it in words.
 
     Attributes
     ----------
@@ -37,13 +39,6 @@ class EpsSuggestion:
     def core_share(self) -> float:
         """Share of the sampled rows that are core rows of DBSCAN with this radius."""
         return float(np.mean(self.distances <= self.eps))
-
-    def describe(self) -> str:
-        """Return the suggestion in a sentence."""
-        return (
-            f"eps={self.eps:.4g} is the knee of the curve: with min_samples={self.min_samples}, "
-            f"{self.core_share:.0%} of the rows are core rows."
-        )
 
 
 def suggest_eps(

@@ -219,7 +219,7 @@ class CoHiRF(
         level of the hierarchy.
     choice_ : Choice or None
         How the number of clusters and their merge were chosen, and what the alternatives were;
-        ``choice_.describe()`` says it in words. None if the base method finds the number, or the
+        ``print`` shows it in words. None if the base method finds the number, or the
         clusters are those of the last level.
     parents_ : array of int, shape (n_samples,)
         For each row, the number of the row that absorbed it, or its own number if it was not

@@ -13,7 +13,6 @@ from cohirf.engines.local import one_thread
 from cohirf.facts import FitFacts
 from cohirf.parameters import base_method_of, remedies_for
 from cohirf.problems import Problem
-from cohirf.progress import describe_level
 from cohirf.summary.numbers import (
     Step,
     Totals,
@@ -40,7 +39,6 @@ __all__ = [
     "column_means",
     "count_crumbs",
     "count_views",
-    "describe_level",
     "fill_missing",
     "find_largest",
     "give_names",

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
-from math import isnan
 from typing import Any
 
 from cohirf.algorithm.levels import LevelRecord
+from cohirf.in_words import InWords
 from cohirf.optional import import_optional, is_installed
 from cohirf.rows.storage import EngineAround
 
@@ -34,12 +34,29 @@ class ProgressPolicy:
 POLICY = ProgressPolicy()
 
 
-__all__ = ["Display", "Work", "is_redirected", "say", "showing", "shown_by", "write_above"]
+__all__ = [
+    "ContractedLevel",
+    "Display",
+    "Work",
+    "is_redirected",
+    "say",
+    "showing",
+    "shown_by",
+    "write_above",
+]
 
 PREFIX = "[CoHiRF] "
 
 # takes the number of steps that were just done, and a note on the progress
 Advance = Callable[[int, str], None]
+
+
+@dataclass(frozen=True)
+class ContractedLevel(InWords):
+    """A level of a fit that is done; ``print`` shows it in a line."""
+
+    record: LevelRecord
+    n_views: int
 
 
 @dataclass(frozen=True)
@@ -84,9 +101,9 @@ def is_redirected() -> bool:
     return _display.get() is not OWN
 
 
-def say(line: str) -> None:
-    """Print a permanent line."""
-    _display.get().say(line)
+def say(result: InWords) -> None:
+    """Print permanent lines: what a result says of itself."""
+    _display.get().say(str(result))
 
 
 @contextmanager
@@ -123,30 +140,6 @@ def write_above(line: str, stream: Any) -> None:
         import_optional("tqdm.auto", "progress", "A progress bar").tqdm.write(line, file=stream)
     else:
         print(line, file=stream, flush=True)
-
-
-def describe_level(record: LevelRecord, n_views: int) -> str:
-    """Return the line that is printed after a level."""
-    seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
-    if record.kind == "fused":
-        return (
-            f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows: clusters that "
-            f"reach over several batches fused, {seconds:.2f} s"
-        )
-    local = "local " if record.kind in ("local", "exact", "spanning") else ""
-    if record.n_batches == 1:
-        batches = "1 batch"
-    else:
-        batches = f"{record.n_batches:,} {local}batches"
-    # NaN for a single view
-    if isnan(record.agreement):
-        agreement = ""
-    else:
-        agreement = f"agreement {record.agreement:.2f}, "
-    return (
-        f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "
-        f"{record.views_kept:.3g} of {n_views} views kept, {agreement}{seconds:.2f} s"
-    )
 
 
 class WatchedEngine(EngineAround):

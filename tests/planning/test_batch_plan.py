@@ -66,7 +66,7 @@ def test_the_largest_batch_that_fits_is_measured_and_chosen(
     most = factor * (1.5 * plan.batch_size) ** power
     assert room / 2 < most / MB < room
     assert plan.n_bytes < plan.memory_limit
-    assert plan.reason == "larger batches would not fit"
+    assert plan.why == "memory"
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_rows_that_fit_in_one_batch_are_not_divided():
     plan = plan_for(Hungry(1), 500 * MB)
     assert plan.batch_size == len(X)
     assert (plan.n_batches, plan.n_levels) == (1, 2)
-    assert plan.reason == "all rows fit in one batch"
+    assert plan.why == "all rows"
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 99, 149])
@@ -324,7 +324,7 @@ def test_survivors_need_more_levels():
     assert many[1] > 2 * few[1]
 
 
-PLAN = BatchPlan(2000, 100, 2000 * MB, 3, 31.4, 410 * MB, reason="larger batches would not fit")
+PLAN = BatchPlan(2000, 100, 2000 * MB, 3, 31.4, 410 * MB, why="memory")
 
 
 def test_a_plan_is_described_in_one_line():
@@ -332,7 +332,7 @@ def test_a_plan_is_described_in_one_line():
         "batch_size=2000: 100 batches, about 3 levels and 31 s, 410 MB of 2 GB memory; larger "
         "batches would not fit"
     )
-    one = replace(PLAN, n_batches=1, seconds=600.0, reason="all rows fit in one batch").describe()
+    one = replace(PLAN, n_batches=1, seconds=600.0, why="all rows").describe()
     assert one == (
         "batch_size=2000: one batch, about 3 levels and 10 min, 410 MB of 2 GB memory; all rows "
         "fit in one batch"

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF, merge
+from cohirf.app.explain.results import say_events
 from cohirf.summary.numbers import Changes, Step, Totals, continue_history
 from cohirf.summary.policy import HISTORY
 
@@ -20,7 +21,7 @@ def test_a_fit_and_an_update_are_two_steps():
     assert model.history_ == ()
     model.partial_fit(np.vstack([BRIDGE, FAR]))
     fitted, updated = model.history_
-    assert (fitted.update, fitted.n_added, fitted.sizes, fitted.events) == (
+    assert (fitted.update, fitted.n_added, fitted.sizes, say_events(fitted, {})) == (
         0,
         200,
         {0: 100, 1: 100},
@@ -29,12 +30,12 @@ def test_a_fit_and_an_update_are_two_steps():
     assert (updated.update, updated.n_added, updated.n_rows, updated.n_clusters) == (1, 200, 400, 2)
     assert updated.sizes == {0: 300, 2: 100}
     assert (updated.born, updated.merged, updated.n_moved) == ([2], [(0, 1)], 100)
-    assert updated.events == ["new: 2", "merged: 1 → 0"]
+    assert say_events(updated, {}) == ["new: 2", "merged: 1 → 0"]
 
 
 def test_the_first_update_has_no_events():
     model = CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(np.vstack([LEFT, RIGHT]))
-    assert [step.events for step in model.history_] == [[]]
+    assert [str(step) for step in model.history_] == [""]
 
 
 def test_a_fit_begins_another_history():
@@ -52,7 +53,7 @@ def test_rows_that_are_forgotten_are_a_step():
         100,
         [1],
     )
-    assert model.history_[-1].events == ["gone: 1"]
+    assert str(model.history_[-1]) == "gone: 1"
 
 
 def test_a_step_lists_the_largest_clusters():

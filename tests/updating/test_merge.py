@@ -289,7 +289,7 @@ def test_a_kind_that_only_the_second_model_has_is_born():
     model = merge([north, south])
     np.testing.assert_array_equal(model.labels_[:150], north.labels_)
     assert list(model.changes_.born.values()) == [50]
-    assert model.history_[-1].events[0].startswith("new: ")
+    assert str(model.history_[-1]).startswith("new: ")
 
 
 def test_a_cluster_that_was_born_since_the_fit_goes_on_in_a_merge():

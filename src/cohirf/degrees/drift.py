@@ -18,6 +18,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data import Data
 from cohirf.degrees.degrees import Degrees
 from cohirf.degrees.policy import DRIFT
+from cohirf.in_words import InWords
 from cohirf.rows.arrays import as_array
 from cohirf.rows.grouping import FloatArray, IntArray, count_with_noise, row_blocks
 from cohirf.summary.numbers import Step, call_cluster, positions_of
@@ -80,8 +81,8 @@ class FeatureDrift:
 
 
 @dataclass(frozen=True)
-class Drift:
-    """Whether new rows look like those of the recent past of a model.
+class Drift(InWords):
+    """Whether new rows look like those of the recent past of a model; ``print`` shows it in words.
 
     :func:`cohirf.app.explain.say_drift` says it in a sentence.
 

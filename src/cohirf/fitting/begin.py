@@ -116,7 +116,7 @@ def measure_batches(
     plan = plan_batches(read_sample, n_rows, contraction, room, **options)
     if settings.verbose:
         may_grow = size.may_grow and plan.n_batches > 1
-        progress.say(plan.describe_growing() if may_grow else plan.describe())
+        progress.say(replace(plan, grows=may_grow))
     return Settled(entropy, plan.batch_size)
 
 

@@ -206,7 +206,7 @@ class Fit:
             if state.level > 1 and plan is None:
                 tally += tally_features(views, self.data.n_features, state.level, state.survivors)
             if self.settings.verbose:
-                progress.say(progress.describe_level(state.record, views.n_views))
+                progress.say(progress.ContractedLevel(state.record, views.n_views))
         return state, records, tally
 
     def _levels(
@@ -276,7 +276,7 @@ class Fit:
         ending = settings.family.end(levels)
         self._warn_of_ending(ending, levels)
         if settings.verbose and ending.choice is not None:
-            progress.say(ending.choice.describe())
+            progress.say(ending.choice)
         return ending
 
     def _warn_of_ending(self, ending: Ending, levels: EndOfLevels) -> None:
@@ -289,7 +289,7 @@ class Fit:
         elif self.settings.family.is_missed(ending.n_found):
             self._warn(self._explain_too_few(ending.n_found))
         if ending.choice is not None and ending.choice.is_largest:
-            self._warn(ending.choice.describe_number())
+            self._warn(ending.choice.explain_largest())
 
     def warn_of_problem(self, sizes: IntArray) -> None:
         """Warn if clusters with these numbers of rows are useless, unless a warning has said

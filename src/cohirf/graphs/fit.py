@@ -343,7 +343,7 @@ def _warn(settings: Settings, found: FoundClusters, n_nodes: int) -> None:
         warn_caller(why, ConvergenceWarning)
         return
     if found.choice is not None and found.choice.is_largest:
-        warn_caller(found.choice.describe_number(), ConvergenceWarning)
+        warn_caller(found.choice.explain_largest(), ConvergenceWarning)
 
 
 # ---- the state

@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, inf
-from typing import Any
+from typing import Any, Literal
 
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.beyond.local_batches import LARGEST_BATCH
 from cohirf.engines.policy import STREAM
 from cohirf.error_contexts import warn_caller
+from cohirf.in_words import InWords
 from cohirf.planning.memory import format_bytes, free_bytes, peak_bytes, reset_peak, resident_bytes
 from cohirf.planning.policy import PLAN
 from cohirf.planning.probe import (
@@ -38,10 +39,14 @@ from cohirf.planning.probe import (
 )
 from cohirf.wording import setting
 
+# What keeps batches from being larger: all rows are in one, they are too few to divide, larger
+# batches would take too long to measure, would need too much memory, or too much time.
+Why = Literal["all rows", "few rows", "measuring", "memory", "time"]
+
 
 @dataclass(frozen=True)
-class BatchPlan:
-    """A batch size, and the expected cost of a fit with it.
+class BatchPlan(InWords):
+    """A batch size, and the expected cost of a fit with it; ``print`` shows it in a line.
 
     Levels and bytes are None if nothing was measured.
     """
@@ -55,40 +60,16 @@ class BatchPlan:
         None  # peak of the process's resident memory, including what it holds already
     )
     needed: int = 0  # the same with a safety margin
-    reason: str = ""  # why larger batches were not chosen
+    why: Why = "all rows"  # why batches are not larger
+    # whether batches grow until all neighbours within a radius have room: how far is not known yet,
+    # and smaller ones were measured
+    grows: bool = False
     probes: tuple[Probe, ...] = ()  # the measurements, by increasing size
 
     @property
     def fits(self) -> bool:
         """Whether the memory limit is high enough."""
         return self.needed <= self.memory_limit
-
-    def describe_growing(self) -> str:
-        """Return the plan as one line, for batches that grow until all neighbours within a radius
-        have room.
-
-        How far they grow is not known yet, and smaller batches were measured: so the line has no
-        time and no memory.
-        """
-        size = setting("batch_size", self.batch_size)
-        return f"{size}: larger where the neighbours of a batch need more room"
-
-    def describe(self) -> str:
-        """Return the plan as one line."""
-        size = setting("batch_size", self.batch_size)
-        if self.n_batches == 1:
-            batches = "one batch"
-        else:
-            batches = f"{self.n_batches:,} batches"
-        if self.n_bytes is None:
-            return f"{size}: {batches}; {self.reason}"
-        levels = f"about {self.n_levels} levels and {_format_seconds(self.seconds)}"
-        if self.seconds == inf:
-            outlook = "in which hardly any rows merge"
-        else:
-            outlook = levels
-        memory = f"{format_bytes(self.n_bytes)} of {format_bytes(self.memory_limit)} memory"
-        return f"{size}: {batches}, {outlook}, {memory}; {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -192,9 +173,7 @@ def plan_batches(
     if room.memory_limit <= taken:
         raise ValueError(_say_no_room(room, taken, held))
     if count_batches(n_rows, PLAN.smallest_batch) == 1:
-        return BatchPlan(
-            n_rows, 1, room.memory_limit, reason=f"{n_rows} rows are too few to divide"
-        )
+        return BatchPlan(n_rows, 1, room.memory_limit, why="few rows")
     smallest = smallest_batch(contraction, n_rows)
     peak = peak_bytes()
     with fresh_process() as call:
@@ -229,7 +208,7 @@ def plan_batches(
         grown = task.forecast(grow(chosen.batch_size), cost)
         if not grown.fits:
             warn_caller(_say_may_pass(chosen, grown, contraction.views.method.name), UserWarning)
-    return replace(chosen, reason=_say_why(chosen, candidates), probes=cost.probes)
+    return replace(chosen, why=_find_why(chosen, candidates), probes=cost.probes)
 
 
 def plan_for_device(
@@ -324,15 +303,13 @@ def choose(candidates: Sequence[BatchPlan]) -> BatchPlan | None:
     )
 
 
-def _say_why(chosen: BatchPlan, candidates: Sequence[BatchPlan]) -> str:
+def _find_why(chosen: BatchPlan, candidates: Sequence[BatchPlan]) -> Why:
     if chosen.n_batches == 1:
-        return "all rows fit in one batch"
+        return "all rows"
     larger = candidates[candidates.index(chosen) + 1 :]
     if not larger:
-        return "larger batches would take too long to measure"
-    if not larger[0].fits:
-        return "larger batches would not fit"
-    return "larger batches would take more than twice as long as small ones"
+        return "measuring"
+    return "time" if larger[0].fits else "memory"
 
 
 def _say_no_room(room: Room, taken: int, held: int) -> str:
@@ -374,11 +351,3 @@ def _say_may_pass(chosen: BatchPlan, grown: BatchPlan, name: str) -> str:
         f"neighbours within the radius of {name} have room. Lower the radius, allow more memory, "
         'or choose batches="random".'
     )
-
-
-def _format_seconds(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.2g} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -6,23 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Annotated, Any, Protocol
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
+from cohirf.in_words import InWords
 from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.policy import HISTORY
-from cohirf.wording import count_of
 
 VERBS = ("update", "forget", "merge", "recluster")
 
 
 @dataclass(frozen=True)
-class Changes:
+class Changes(InWords):
     """What an update did to the clusters; ``print`` shows it in words.
 
     Attributes
@@ -74,46 +73,6 @@ class Changes:
     names: dict[int, str] = field(default_factory=dict)
     renamed: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        """Return the changes in words, one line for each kind."""
-        rows = count_of(abs(self.n_rows), "row")
-        moved = count_of(self.n_moved, "older row")
-        said = {
-            "forget": f"{rows} forgotten",
-            "merge": f"models merged, {rows} added",
-            "recluster": "clusters found anew",
-        }
-        what = said.get(self.verb, f"{rows} added")
-        lines = [
-            f"Update {self.update}: {what}, {moved} {'has' if self.n_moved == 1 else 'have'} "
-            "another number"
-        ]
-        counted = {
-            "grown": self.grown,
-            "shrunk": self.shrunk,
-            "born": self.born,
-            "born out of noise": self.from_noise,
-        }
-        for what, counts in counted.items():
-            shown = (
-                f"{self._call(number)} ({count_of(count, 'row')})"
-                for number, count in counts.items()
-            )
-            lines += _line(what, shown, len(counts))
-        for what, joined in (("merged", self.merged), ("split", self.split)):
-            arrow = "<-" if what == "merged" else "->"
-            shown = (
-                f"{self._call(number)} {arrow} {', '.join(map(self._call, others))}"
-                for number, others in joined.items()
-            )
-            lines += _line(what, shown, len(joined))
-        lines += _line("gone", map(self._call, self.gone), len(self.gone))
-        shown = (f'{number} "{old}" -> "{new}"' for number, (old, new) in self.renamed.items())
-        return "\n".join([*lines, *_line("renamed", shown, len(self.renamed))])
-
-    def _call(self, number: int) -> str:
-        return call_cluster(number, self.names)
-
     def named(self, names: Mapping[int, str], renamed: dict[int, tuple[str, str]]) -> Changes:
         """Return the changes with the names of their clusters, and those that are new."""
         joined = [*self.merged.items(), *self.split.items()]
@@ -128,20 +87,12 @@ def call_cluster(number: int, names: Mapping[int, str]) -> str:
     return f'{number} "{names[number]}"' if number in names else str(number)
 
 
-def _line(what: str, shown: Iterable[str], n_shown: int) -> list[str]:
-    """Return the line of one kind of change; none if nothing changed in this way."""
-    if n_shown == 0:
-        return []
-    if n_shown > HISTORY.shown:
-        more = f"; and {n_shown - HISTORY.shown:,} more"
-    else:
-        more = ""
-    return [f"  {what}: {'; '.join(list(shown)[: HISTORY.shown])}{more}"]
-
-
 @dataclass(frozen=True)
-class Step:
+class Step(InWords):
     """The clusters of a model after an update; the fit, or the first update, is the first step.
+
+    ``print`` shows in words which clusters are new, have split, merged or gone, or have another
+    name.
 
     Attributes
     ----------
@@ -216,24 +167,6 @@ class Step:
             renamed=_triples(changes.renamed),
         )
 
-    @property
-    def events(self) -> list[str]:
-        """What happened to clusters, in words; empty if all went on."""
-        return self.tell({})
-
-    def tell(self, names: Mapping[int, str]) -> list[str]:
-        """Return what happened to clusters, in words, with the ``names`` of some of them."""
-        call = partial(call_cluster, names=names)
-        from_others = {new for _, new in self.split}
-        apart = [number for number in self.born if number not in from_others]
-        return [
-            *_say("new", map(call, apart)),
-            *_say("split", (f"{call(old)} → {call(new)}" for old, new in self.split)),
-            *_say("merged", (f"{call(other)} → {call(number)}" for number, other in self.merged)),
-            *_say("gone", map(call, self.gone)),
-            *_say("renamed", (f'{number} "{old}" → "{new}"' for number, old, new in self.renamed)),
-        ]
-
     def with_renamed(self, renamed: dict[int, tuple[str, str]]) -> Step:
         """Return the step with clusters that have another name."""
         return replace(self, renamed=_triples(renamed))
@@ -262,11 +195,6 @@ def _pairs(joined: dict[int, list[int]]) -> list[tuple[int, int]]:
 
 def _triples(renamed: dict[int, tuple[str, str]]) -> list[tuple[int, str, str]]:
     return [(number, old, new) for number, (old, new) in renamed.items()][: HISTORY.clusters]
-
-
-def _say(what: str, names: Iterable[str]) -> list[str]:
-    listed = list(names)
-    return [f"{what}: {', '.join(listed)}"] if listed else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,8 +365,10 @@ def keep_names(
 
 
 @dataclass(frozen=True)
-class Totals:
-    """What a history did with rows since the fit, each kind of change apart."""
+class Totals(InWords):
+    """What a history did with rows since the fit, each kind of change apart; ``print`` shows it in
+    words.
+    """
 
     n_updates: int
     n_added: int  # rows of updates
@@ -463,23 +393,3 @@ class Totals:
             n_forgotten=rows["forget"],
             n_reclusters=len(steps["recluster"]),
         )
-
-    def __str__(self) -> str:
-        """Return the kinds of changes that there were, in words."""
-        kinds = [
-            (
-                self.n_updates,
-                f"{count_of(self.n_updates, 'update')} added {count_of(self.n_added, 'row')}",
-            ),
-            (
-                self.n_merges,
-                f"{count_of(self.n_merges, 'merge')} added {count_of(self.n_merged, 'row')}",
-            ),
-            (
-                self.n_forgets,
-                f"{count_of(self.n_forgotten, 'row')} forgotten in "
-                f"{count_of(self.n_forgets, 'call')}",
-            ),
-            (self.n_reclusters, f"clusters found anew {count_of(self.n_reclusters, 'time')}"),
-        ]
-        return "; ".join(words for n_steps, words in kinds if n_steps)

@@ -31,7 +31,6 @@ class HistoryPolicy:
 
     steps: int = 200  # older ones leave
     clusters: int = 30  # of a step by number; of the others, only the total is kept
-    shown: int = 8  # numbers in one line of the text
 
 
 KEEP = KeepPolicy()

@@ -76,7 +76,7 @@ def rerun(settings: Settings, before: FittedState | None, transition: Transition
         choice = _keep_choice(before.choice, int(after.sizes[labels < 0].sum()))
     numbers, changes = match_numbers(transition, labels, found.n_clusters)
     if settings.verbose:
-        progress.say(str(changes))
+        progress.say(changes)
     named = np.append(numbers, -1)  # the last entry is that of noise
     next_number = max(after.next_number, int(numbers.max(initial=-1)) + 1)
     summary = replace(after, labels=named[labels], next_number=next_number).settled()

@@ -98,13 +98,13 @@ def test_thirty_days(cohirf, tmp_path, monkeypatch):
         assert model.n_clusters_ == (5 if day < ODD else 6)
     clusters = pd.crosstab(segments, labels).to_numpy()
     assert ((clusters > 0).sum(axis=1) == 1).all()  # each segment is one cluster
-    assert [step.events for step in model.history_ if step.events] == [["new: 5"]]
+    assert [str(step) for step in model.history_ if str(step)] == ["new: 5"]
     assert sum(step.n_added for step in model.history_) == len(labels)
     page = (tmp_path / "page.html").read_text()
     assert "How the clusters changed" in page
     assert page.count("new: 5") >= 1
     outcome = cohirf(
-        "forget", "model.cohirf", next(step.update for step in model.history_ if step.events)
+        "forget", "model.cohirf", next(step.update for step in model.history_ if str(step))
     )
     assert outcome.code == 0
     assert "gone: 5" in outcome.out

@@ -12,6 +12,7 @@ from cohirf import CoHiRF
 from cohirf.app.explain.cuts import colour_clusters, find_cuts
 from cohirf.app.explain.map import describe_merges, show_other_merges
 from cohirf.app.explain.policy import PAGE
+from cohirf.app.explain.results import say_merge
 from cohirf.app.explain.study import check_study, draw_sample
 from cohirf.beyond.choose_merge import MERGES
 
@@ -99,7 +100,7 @@ def test_it_is_what_fits_with_the_other_merges_find(X, merge, unpack):
     model = CoHiRF(n_clusters=2, random_state=0).fit(X)
     shown = show(model, X)
     assert shown["merge"] == merge
-    assert shown["why"] == model.choice_.describe_merge()
+    assert shown["why"] == say_merge(model.choice_)
     assert {merge, *(other["merge"] for other in shown["others"])} == set(MERGES)
     for other in shown["others"]:
         # the second cut has two clusters

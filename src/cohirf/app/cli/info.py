@@ -28,7 +28,8 @@ from cohirf.app.preparation.evidence import (
     say_strays,
 )
 from cohirf.app.preparation.readings import DateReading
-from cohirf.inspection import Totals, count_views, describe_level
+from cohirf.inspection import Totals, count_views
+from cohirf.progress import ContractedLevel
 from cohirf.sources import Table
 from cohirf.store import is_model
 
@@ -81,7 +82,7 @@ def _describe_model(path: Path, console: Console) -> None:
     said += [diagnosis.line, *findings]
     clusters = [cluster_grid(document)] if document["clusters"] else []
     n_views = count_views(model.views)
-    levels = [describe_level(record, n_views) for record in model.diagnostics_]
+    levels = [str(ContractedLevel(record, n_views)) for record in model.diagnostics_]
     console.show(document, facts, model_grid(document), *clusters, *levels, *said)
 
 

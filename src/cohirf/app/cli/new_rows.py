@@ -30,7 +30,7 @@ from cohirf.app.cli.outputs import (
     say_written,
 )
 from cohirf.app.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
-from cohirf.app.explain import say_drift, show_drift
+from cohirf.app.explain import say_drift
 from cohirf.app.preparation import Preparation, Prepared
 from cohirf.inspection import find_largest, in_other_units
 from cohirf.sources import NoRowsError
@@ -367,8 +367,7 @@ def save_changed(
 
 def say_lines(*found: Drift | Changes) -> list[str]:
     """Return drift and changes in words, in lines."""
-    said = [show_drift(one) if isinstance(one, Drift) else str(one) for one in found]
-    return [line.strip() for one in said for line in one.splitlines()]
+    return [line.strip() for one in found for line in str(one).splitlines()]
 
 
 def _describe_drift(drift: Drift) -> dict[str, Any]:

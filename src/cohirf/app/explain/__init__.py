@@ -10,11 +10,13 @@ and whether to trust them. :func:`name_tree` names the branches of the tree, :fu
 the clusters of any partition, and
 :func:`name_topics` clusters of texts on several levels. ``CoHiRF.diagnose`` returns a
 :class:`Diagnosis`.
-Drift is in words by :func:`say_drift`. :func:`write_report` writes one HTML page on a fitted model.
+Choices, changes and drift are in words by :func:`say`, drift in one sentence by :func:`say_drift`.
+:func:`write_report` writes one HTML page on a fitted model.
 
 The files, in the order in which they build on each other:
 
-- words, drift, table: text, phrases and names; rows of any table as numbers
+- words, drift, results, table: text, phrases and names; results of the library in words; rows of
+  any table as numbers
 - effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
 - study: a model with the rows that explain it, and the sampler
 - rows, diagnose, describe, tables: rows that fit badly, the base method alone, clusters and
@@ -38,9 +40,10 @@ if TYPE_CHECKING:
         write_tree,
     )
     from cohirf.app.explain.diagnose import Diagnosis, Finding
-    from cohirf.app.explain.drift import say_drift, show_drift
+    from cohirf.app.explain.drift import say_drift
     from cohirf.app.explain.effects import Trait
     from cohirf.app.explain.report import write_report
+    from cohirf.app.explain.results import say
     from cohirf.app.explain.rows import BadlyFitting
     from cohirf.app.explain.topics import Topic, Topics, name_topics
 
@@ -59,8 +62,8 @@ __all__ = [
     "name_partition",
     "name_topics",
     "name_tree",
+    "say",
     "say_drift",
-    "show_drift",
     "write_report",
     "write_tree",
 ]
@@ -77,8 +80,8 @@ _PLACES = {
     "Diagnosis": "cohirf.app.explain.diagnose",
     "Trait": "cohirf.app.explain.effects",
     "say_drift": "cohirf.app.explain.drift",
-    "show_drift": "cohirf.app.explain.drift",
     "write_report": "cohirf.app.explain.report",
+    "say": "cohirf.app.explain.results",
     "BadlyFitting": "cohirf.app.explain.rows",
     "Topic": "cohirf.app.explain.topics",
     "Topics": "cohirf.app.explain.topics",

@@ -12,6 +12,7 @@ import numpy as np
 
 from cohirf import Choice, CoHiRF
 from cohirf.app.explain.policy import CUT
+from cohirf.app.explain.results import say_chosen_number
 from cohirf.hierarchy import FusionHierarchy, find_roots_of
 from cohirf.inspection import MergeTree, cluster_positions
 from cohirf.rows import IntArray
@@ -228,7 +229,7 @@ def suggest_cut(
         )
         if chosen is not None:
             text = (
-                f"{choice.n_clusters} clusters are suggested. {choice.describe_number()} "
+                f"{choice.n_clusters} clusters are suggested. {say_chosen_number(choice)} "
                 f"{choice.n_same} of {choice.n_halves} random halves have the same clusters."
             )
             of_number = dict(zip(choice.candidates.tolist(), choice.figures.tolist(), strict=True))

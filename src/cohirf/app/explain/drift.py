@@ -39,7 +39,7 @@ def say_drift(drift: Drift) -> str:
 
 
 def show_drift(drift: Drift) -> str:
-    """Return the sentence and the main figures, a line each.
+    """Return the sentence and the main figures, a line each, as ``print(drift)`` shows them.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from cohirf.app.explain.cuts import Cut
 from cohirf.app.explain.diagnose import K_MEANS, rival_of
 from cohirf.app.explain.page import pack
 from cohirf.app.explain.policy import CUT, PAGE
+from cohirf.app.explain.results import say_merge
 from cohirf.app.explain.study import Sample, Study
 from cohirf.app.explain.table import read_rows, stack_rows
 from cohirf.app.plotting.canvas import find_subject
@@ -202,7 +203,7 @@ def show_other_merges(
     others = [merge for merge in MERGES if merge != choice.merge]
     return {
         "merge": choice.merge,
-        "why": choice.describe_merge(),
+        "why": say_merge(choice),
         "n_fitted": fitted.shape[0],
         "others": [_show_merge(sample, cuts, colours, fitted, merge) for merge in others],
     }

@@ -124,6 +124,7 @@ class WordPolicy:
     named_clusters: int = 6  # in the headline, at most
     named_rows: int = 3  # in the headline, at most
     findings: int = 3  # clusters, and features, that are said to have changed
+    changes: int = 8  # clusters in a line on an update
     drift_lines: int = 5  # figures of clusters, and of features, in lines
 
 

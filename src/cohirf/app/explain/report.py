@@ -27,6 +27,7 @@ from cohirf.app.explain.diagnose import agreement_with_classes, diagnose_model
 from cohirf.app.explain.map import describe_merges, place_points, show_other_merges
 from cohirf.app.explain.page import pack_labels, pack_names, render, render_update
 from cohirf.app.explain.policy import PAGE
+from cohirf.app.explain.results import say_events
 from cohirf.app.explain.rows import find_badly_fitting
 from cohirf.app.explain.script import describe_run
 from cohirf.app.explain.study import Study, check_study, draw_sample, tell_columns
@@ -44,18 +45,23 @@ def describe_history(model: CoHiRF) -> dict[str, Any] | None:
     history: tuple[Step, ...] = model.history_
     if len(history) < 2:
         return None
-    told = [step for step in history if step.events or step.verb != "update" or step is history[-1]]
-    marked = [
-        pair for pair in zip(_places(len(history)).tolist(), history, strict=True) if pair[1].events
-    ]
     names = model.names_
+    events = ["; ".join(say_events(step, names)) for step in history]
+    said = list(zip(history, events, strict=True))
+    told = [
+        (step, happened)
+        for step, happened in said
+        if happened or step.verb != "update" or step is history[-1]
+    ]
+    places = _places(len(history)).tolist()
     return {
         "width": WIDTH,
         "height": HEIGHT,
         "shapes": draw_shapes(history, model.cluster_numbers_.tolist(), names),
         "marks": [
-            {"x": round(x, 1), "text": f"Update {one.update}: {'; '.join(one.tell(names))}"}
-            for x, one in marked
+            {"x": round(x, 1), "text": f"Update {step.update}: {happened}"}
+            for x, (step, happened) in zip(places, said, strict=True)
+            if happened
         ],
         "first": history[0].update,
         "last": history[-1].update,
@@ -69,22 +75,22 @@ def describe_history(model: CoHiRF) -> dict[str, Any] | None:
                 "n_rows": step.n_rows,
                 "n_clusters": step.n_clusters,
                 "moved": step.n_moved / max(step.n_rows - step.n_added, 1),
-                "events": "; ".join([*_say_verb(step), *step.tell(names)]),
+                "events": "; ".join(filter(None, [_say_verb(step), happened])),
             }
-            for step in reversed(told[-PAGE.steps :])
+            for step, happened in reversed(told[-PAGE.steps :])
         ],
         "n_untold": len(history) - min(len(told), PAGE.steps),
     }
 
 
-def _say_verb(step: Step) -> list[str]:
-    """Return what the step was, if it was not an update with new rows."""
+def _say_verb(step: Step) -> str:
+    """Return what the step was; nothing if it was an update with new rows."""
     said = {
         "forget": "rows forgotten",
         "merge": "models merged",
         "recluster": "clusters found anew",
     }
-    return [said[step.verb]] if step.verb in said else []
+    return said.get(step.verb, "")
 
 
 def draw_shapes(
