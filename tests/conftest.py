@@ -1,12 +1,14 @@
 """Settings and data shared by all tests."""
 
 import gc
+import math
 import os
 import pkgutil
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
@@ -223,6 +225,39 @@ def splits(request: pytest.FixtureRequest) -> Generator[None, None, None]:
         if request.path.name not in WITH_ALL_SPLITS:
             patch.setattr("cohirf.choice.NUMBER", NumberPolicy(splits=1))
         yield
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the program left: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def cohirf(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Return a function that runs the program in this process.
+
+    A slow run prints no more lines than a fast one, and the number of clusters is chosen among a
+    few.
+    """
+    from cohirf import progress
+    from cohirf.app.cli import main
+    from cohirf.beyond.policy import NumberPolicy
+
+    monkeypatch.setitem(vars(progress.POLICY), "log_seconds", math.inf)
+    monkeypatch.setattr("cohirf.choice.NUMBER", NumberPolicy(first_numbers=8, splits=1))
+
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Outcome(code, *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture(scope="session")

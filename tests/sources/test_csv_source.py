@@ -227,10 +227,17 @@ def test_what_cannot_be_converted_is_refused(text, message, tmp_path):
 
 
 def test_an_error_of_the_system_is_not_taken_for_one_of_the_content(tmp_path):
-    csv = CsvTable(write(make_data(), tmp_path / "data.csv"))
-    with pytest.raises(PermissionError, match="not now") as caught, csv.naming():
-        raise PermissionError(13, "not now")
-    assert type(caught.value) is PermissionError
+    table = CsvTable(write(make_data(), tmp_path / "data.csv"))
+    (tmp_path / "data.csv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"data\.csv"):
+        next(table.read(list(table.types)))
+
+
+@pytest.mark.parametrize(("columns", "error"), [([], ValueError), ("f0", TypeError)])
+def test_a_wrong_choice_of_columns_is_not_taken_for_a_fault_of_the_file(columns, error, tmp_path):
+    write(make_data(), tmp_path / "data.csv")
+    with pytest.raises(error, match=r"^columns="):
+        open_source(tmp_path / "data.csv", columns=columns)
 
 
 @pytest.mark.parametrize("delimiter", ["", ";;", "ö", "\n", '"'])
@@ -273,13 +280,13 @@ def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
 
 def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monkeypatch):
     csv = write(make_data(), tmp_path / "data.csv")
-    infer = CsvTable.infer_types
+    infer = CsvTable._infer_types
 
     def infer_and_touch(self, *args):
         os.utime(csv, ns=(10**18, 10**18))
         return infer(self, *args)
 
-    monkeypatch.setattr(CsvTable, "infer_types", infer_and_touch)
+    monkeypatch.setattr(CsvTable, "_infer_types", infer_and_touch)
     with pytest.raises(SourceChangedError, match=r"data.csv has changed since it was opened"):
         open_source(csv)
 

@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
 from cohirf import open_source
-from cohirf.sources import SourceChangedError, files
+from cohirf.app.cli.new_rows import csv_format
+from cohirf.sources import ArraySource, SourceChangedError, Table, files, open_table
 from cohirf.sources.files import FileStamp, naming, one_line, shown
+from cohirf.sources.open_source import FILES
 from cohirf.sources.source import choose_names, choose_numbers, rows_within
 
 
@@ -137,9 +140,58 @@ def test_options_of_csv_files_are_for_csv_files(option, tmp_path):
     np.save(tmp_path / "data.npy", np.eye(3))
     for data in (tmp_path / "data.npy", np.eye(3)):
         with pytest.raises(
-            TypeError, match=rf"{next(iter(option))} is only for CSV files.*: leave it out"
+            TypeError, match=rf"{next(iter(option))} is only for CSV .*files: leave it out"
         ):
             open_source(data, **option)
+
+
+class Words(Table):
+    """A format of files that this package does not know: the lengths of words."""
+
+    format_name = "word"
+    options = ("header",)
+    n_opened = 0
+
+    def __init__(self, path, header=None):
+        Words.n_opened += 1
+        self.header = header
+        super().__init__(path.name, {"length": "int64"})
+        self.lengths = [len(word) for word in path.read_text(encoding="utf-8").split()]
+
+    def read(self, columns, start=0, row_bytes=None):
+        yield pa.record_batch(dict.fromkeys(columns, self.lengths))
+
+    def to_source(self, columns=None):
+        lengths = np.array(self.lengths, dtype=float)[:, None]
+        return ArraySource(lengths, ["length"], name=f"{self.name} ({self.header})")
+
+
+def test_a_format_is_one_class_and_its_endings(tmp_path, monkeypatch):
+    monkeypatch.setitem(FILES, ".words", Words)
+    path = tmp_path / "data.words"
+    path.write_text("a bb ccc", encoding="utf-8")
+    source = open_source(path, header=True)
+    assert source.name == "data.words (True)"
+    np.testing.assert_array_equal(source.take([1, 2]), [[2], [3]])
+    assert open_table(path).header is None
+    with pytest.raises(TypeError, match=r"^sheet is only for spreadsheet files: leave it out"):
+        open_source(path, sheet="x")
+    with pytest.raises(TypeError, match=r"^header is only for CSV and spreadsheet and word files"):
+        open_source(np.eye(3), header=True)
+
+
+def test_the_program_opens_a_file_once_and_the_next_one_with_the_options_of_the_fit(
+    tmp_path, monkeypatch, cohirf
+):
+    monkeypatch.setitem(FILES, ".words", Words)
+    path = tmp_path / "data.words"
+    path.write_text("a bb cccccccc " * 20, encoding="utf-8")
+    Words.n_opened = 0
+    model, *written = (tmp_path / name for name in ("model", "labels.csv", "page.html"))
+    outputs = ("--model", model, "--out", written[0], "--report", written[1])
+    assert cohirf("fit", path, "--clusters", 2, "--no-header", *outputs).code == 0
+    assert Words.n_opened == 1
+    assert csv_format(path, model) == {"header": False}
 
 
 def test_optional_packages_are_imported_when_they_are_needed():
@@ -251,6 +303,21 @@ def test_any_other_error_says_that_the_file_is_damaged(error):
         naming("data.npy", ".npy"),
     ):
         raise error
+
+
+def test_a_format_may_explain_its_errors_and_what_names_the_file_is_explained():
+    with (
+        pytest.raises(ValueError, match=r"^data\.csv, line 3: bad cell$"),
+        naming("data.csv", "CSV", "data.csv, line 3: {}".format),
+    ):
+        raise RuntimeError("bad cell")
+    already = ValueError("data.csv has 0 rows")
+    with (
+        pytest.raises(ValueError, match="0 rows") as caught,
+        naming("data.csv", "CSV", "again: {}".format),
+    ):
+        raise already
+    assert caught.value is already
 
 
 def test_too_little_memory_names_the_file():

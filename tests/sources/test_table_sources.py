@@ -263,6 +263,12 @@ def test_a_file_without_rows_is_refused(tmp_path):
         open_source(tmp_path / "data.parquet")
 
 
+def test_a_file_without_columns_is_refused(tmp_path):
+    pq.write_table(pa.table({}), tmp_path / "data.parquet")
+    with pytest.raises(ValueError, match=r"data\.parquet has no columns: give at least one\."):
+        open_source(tmp_path / "data.parquet")
+
+
 def test_only_long_batches_that_lie_there_plainly_are_mapped(tmp_path, monkeypatch):
     mapped = []
     read = ArrowTable._read_mapped

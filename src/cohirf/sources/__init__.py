@@ -3,7 +3,7 @@
 from cohirf.sources.arrays import ArraySource
 from cohirf.sources.csv import MISSING, is_plain_number
 from cohirf.sources.files import SourceChangedError
-from cohirf.sources.open_source import open_source, open_table
+from cohirf.sources.open_source import find_format, open_source, open_table
 from cohirf.sources.scaled import ScaledSource, unit_rows
 from cohirf.sources.source import (
     NoRowsError,
@@ -34,6 +34,7 @@ __all__ = [
     "SourceChangedError",
     "Table",
     "TableSource",
+    "find_format",
     "is_plain_number",
     "name_places",
     "open_source",

@@ -64,6 +64,8 @@ class NpySource(Source):
     whole file would seem to hold all of it in memory.
     """
 
+    format_name = ".npy"
+
     def __init__(self, path: str | os.PathLike[str], columns: ColumnChoice = None) -> None:
         self._file = FileStamp.of(path)
         with naming(self._file.name, ".npy"):
@@ -120,6 +122,8 @@ class NpySource(Source):
 
 class ZarrSource(StreamedSource):
     """A two-dimensional Zarr array, which is decoded a few rows of chunks at a time."""
+
+    format_name = "Zarr"
 
     def __init__(self, data: str | os.PathLike[str] | Any, columns: ColumnChoice = None) -> None:
         self._path = _path_of(data)

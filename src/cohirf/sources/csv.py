@@ -10,19 +10,17 @@ import gzip
 import io
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from typing import IO, Any, NamedTuple
 
-from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
-from cohirf.sources.files import FileStamp
+from cohirf.sources.files import FileStamp, naming
 from cohirf.sources.policy import CSV
-from cohirf.sources.source import ColumnChoice, choose_names, refuse_type
+from cohirf.sources.source import ColumnChoice, Source, choose_names, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
-from cohirf.store.files import TemporaryFile, one_line
+from cohirf.store.files import TemporaryFile
 from cohirf.wording import count_of, number_repeated, setting
 
 A_LINE_EACH = "give a line of column names and a line for each sample"
@@ -66,6 +64,9 @@ class CsvTable(Table):
     data.
     """
 
+    format_name = "CSV"
+    options = ("delimiter", "header")
+
     def __init__(
         self, path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None
     ) -> None:
@@ -78,8 +79,7 @@ class CsvTable(Table):
             )
         self._file = FileStamp.of(path)
         self._header = header
-        self.name = self._file.name
-        with self.naming():
+        with self._naming():
             self.encoding = self._find_encoding()
             with self._open_text() as opened:
                 self.delimiter = delimiter or self._find_delimiter(opened.read(CSV.beginning))
@@ -91,14 +91,14 @@ class CsvTable(Table):
             self._n_titles = count_titles([record for _, record in top])
         line, cells = top[self._n_titles] if top else (1, [])
         self._n_lines_above = line - 1  # above the names
-        self._names = name_columns(self.name, cells, header)
+        self._names = name_columns(self._file.name, cells, header)
         super().__init__(
-            self.name,
-            dict.fromkeys(choose_names(self.name, self._names, None), "string"),
+            self._file.name,
+            dict.fromkeys(choose_names(self._file.name, self._names, None), "string"),
             (),
             [self._file],
         )
-        usual = "\t" if ".tsv" in self.name.lower() else ","
+        usual = "\t" if ".tsv" in self._file.name.lower() else ","
         if self.encoding == "utf-8":
             said = []
         else:
@@ -112,11 +112,7 @@ class CsvTable(Table):
         self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
     ) -> Iterator[Any]:
         """Yield batches of text: what its cells are is decided when all of them are seen."""
-        with (
-            self.naming(),
-            self.open_batches(dict.fromkeys(columns, "string"), missing=MISSING) as reader,
-        ):
-            yield from reader
+        yield from self._read_batches(dict.fromkeys(columns, "string"), missing=MISSING)
 
     def find_places(self, rows: Iterable[int]) -> dict[int, str]:
         """Return the line on which each of the given rows begins, as text.
@@ -135,25 +131,38 @@ class CsvTable(Table):
                 }
         return places
 
-    def infer_types(self, columns: ColumnChoice) -> dict[str, str]:
+    def to_source(self, columns: ColumnChoice = None) -> Source:
+        """Convert columns of numbers to a temporary Arrow file, block by block, and open that as a
+        source.
+        """
+        arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
+        target = TemporaryFile()
+        types = self._infer_types(columns)
+        schema = arrow.schema([(name, arrow.type_for_alias(one)) for name, one in types.items()])
+        with arrow.ipc.new_file(target.file, schema) as writer:
+            for batch in self._read_batches(types):
+                writer.write_batch(batch)
+        target.file.flush()
+        self.refuse_changes()
+        return TableSource(ArrowTable(target), origin=self)
+
+    def _infer_types(self, columns: ColumnChoice) -> dict[str, str]:
         """Return the chosen columns and their types after conversion, inferred from the beginning
         of the file.
         """
-        with self.naming(), self.open_batches() as reader:
-            found = {
-                name: str(reader.schema.field(name).type)
-                for name in choose_names(self.name, self._names, columns)
-            }
+        chosen = choose_names(self._file.name, self._names, columns)
+        with self._naming(), self._open_batches() as reader:
+            found = {name: str(reader.schema.field(name).type) for name in chosen}
         for name, type_found in found.items():
             if type_found not in TYPES:
                 if len(self._names) == 1:
                     hint = f" Or is the delimiter not {self.delimiter!r}?"
                 else:
                     hint = ""
-                raise refuse_type(self.name, name, type_found, hint)
+                raise refuse_type(self._file.name, name, type_found, hint)
         return {name: TYPES[type_found] for name, type_found in found.items()}
 
-    def open_batches(
+    def _open_batches(
         self, types: dict[str, str] | None = None, missing: Sequence[str] | None = None
     ) -> Any:
         """Return a reader of record batches: the given columns with the given types, or all with
@@ -184,36 +193,31 @@ class CsvTable(Table):
             ),
         )
 
-    @replacing_errors
-    def naming(self) -> Iterator[None]:
-        """Make reading errors name the file and, if possible, the column and the value."""
-        try:
-            yield
-        except (
-            OSError,
-            ValueError,
-            EOFError,
-            zlib.error,
-        ) as error:  # the last two are of a damaged archive
-            is_of_system = isinstance(error, OSError) and error.errno is not None
-            if is_of_system or str(error).startswith(self.name):
-                raise
-            raise ValueError(self._explain(one_line(error))) from error
+    def _read_batches(
+        self, types: dict[str, str], missing: Sequence[str] | None = None
+    ) -> Iterator[Any]:
+        """Yield record batches of the given columns with the given types."""
+        with self._naming(), self._open_batches(types, missing) as reader:
+            yield from reader
+
+    def _naming(self) -> AbstractContextManager[None]:
+        """Make reading errors name the file and, if possible, the line, or column and value."""
+        return naming(self._file.name, "CSV", self._explain)
 
     def _explain(self, message: str) -> str:
         if message == "Empty CSV file":
-            return f"{self.name} has 0 rows: {A_LINE_EACH}."
+            return f"{self._file.name} has 0 rows: {A_LINE_EACH}."
         if "straddling object" in message or re.search(r"Expected \d+ columns, got \d+", message):
             return self._explain_ragged()
         if found := re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", message):
             name = self._names[int(found[1])]
             return (
-                f"{self.name}: column {name!r} holds {found[2]!r}, which is not a number: turn it "
-                "into numbers first, or leave it out, for instance with columns=lambda name: name "
-                f"!= {name!r}."
+                f"{self._file.name}: column {name!r} holds {found[2]!r}, which is not a number: "
+                "turn it into numbers first, or leave it out, for instance with "
+                f"columns=lambda name: name != {name!r}."
             )
         return (
-            f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its "
+            f"{self._file.name} cannot be read as CSV: {message}. Repair the file, or give its "
             f"{setting('delimiter')}."
         )
 
@@ -237,17 +241,17 @@ class CsvTable(Table):
         if is_endless or not n_ragged:
             where = f" that begins on line {line + 1}" if is_endless else ""
             return (
-                f"{self.name} has a very long cell{where}: is a quotation mark not closed? Repair "
-                "the file."
+                f"{self._file.name} has a very long cell{where}: is a quotation mark not closed? "
+                "Repair the file."
             )
         if n_ragged > len(listed):
             more = f" and {n_ragged - len(listed):,} more do not have them"
         else:
             more = ""
         return (
-            f"{self.name} has {n_columns} columns, but {', '.join(listed)}{more}: repair the file, "
-            f"or give the delimiter of the file with {setting('delimiter')} if it is not "
-            f"{self.delimiter!r}."
+            f"{self._file.name} has {n_columns} columns, but {', '.join(listed)}{more}: repair "
+            f"the file, or give the delimiter of the file with {setting('delimiter')} if it is "
+            f"not {self.delimiter!r}."
         )
 
     def _find_encoding(self) -> str:
@@ -272,7 +276,7 @@ class CsvTable(Table):
                 if b"\0" in block:
                     line = n_lines + block.count(b"\n", 0, block.index(b"\0")) + 1
                     raise ValueError(
-                        f"{self.name} has NUL bytes, the first on line {line:,}: remove them."
+                        f"{self._file.name} has NUL bytes, the first on line {line:,}: remove them."
                     )
                 n_lines += block.count(b"\n")
                 if encoding == "utf-8":
@@ -333,25 +337,6 @@ def name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[s
     return number_repeated(
         [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
     )
-
-
-def open_csv(table: CsvTable, columns: ColumnChoice = None) -> TableSource:
-    """Convert columns of numbers to a temporary Arrow file, block by block, and open that as a
-    source.
-    """
-    arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
-    target = TemporaryFile()
-    types = table.infer_types(columns)
-    with (
-        table.naming(),
-        table.open_batches(types) as reader,
-        arrow.ipc.new_file(target.file, reader.schema) as writer,
-    ):
-        for batch in reader:
-            writer.write_batch(batch)
-    target.file.flush()
-    table.refuse_changes()
-    return TableSource(ArrowTable(target), origin=table)
 
 
 def _find_utf_16(beginning: bytes) -> str | None:

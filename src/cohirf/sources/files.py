@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -68,9 +68,12 @@ class FileStamp:
 
 
 @replacing_errors
-def naming(name: str, kind: str) -> Iterator[None]:
+def naming(name: str, kind: str, explain: Callable[[str], str] | None = None) -> Iterator[None]:
     """Make reading errors name the file, and say that its content is damaged unless the system
     caused them.
+
+    Errors that begin with the name stay as they are. ``explain`` is for a format that knows more,
+    such as the line or the column: it gets the message of a decoder, and returns the whole message.
     """
     try:
         yield
@@ -84,6 +87,10 @@ def naming(name: str, kind: str) -> Iterator[None]:
         # caused by the system, not by the content
         if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, os.strerror(error.errno), name) from error
+        if str(error).startswith(name):
+            raise
+        if explain is not None:
+            raise ValueError(explain(one_line(error))) from error
         raise ValueError(
             f"{name} cannot be read as {kind}: {one_line(error)}. It is truncated, damaged or in "
             "another format: write it again, or give another file."

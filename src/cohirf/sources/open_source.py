@@ -1,8 +1,18 @@
 """open_source: open a file, a folder or an object in memory as a source of rows.
 
-To add a file format, write a subclass of ``Source`` (numbers, see ``arrays.py``) or ``StoredTable``
-(named columns, see ``tables.py``), and add its ending to ``FILES`` and to the docstring of
-``open_source``.
+To add a format of files, write a class, add its endings to ``FILES``, and name it where the tests
+in ``tests/sources/test_open_source.py`` ask for it: in the docstring of ``open_source``, in
+``docs/scale/files.rst`` and in the help of the program. Derive the class from
+
+- ``Source``, if the format has numbers without column names: copy from ``NpySource``
+  (``arrays.py``);
+- ``StoredTable``, if it has named columns and can be decoded from several rows on, each time they
+  are read: copy from ``ParquetTable`` (``tables.py``);
+- ``Table``, if it has named columns and is converted once: copy from ``CsvTable`` (``csv.py``),
+  which writes a temporary Arrow file, or ``SheetTable`` (``workbook.py``), which fits into memory.
+
+Its contract is ``tests/sources/test_sources.py``: add it to ``KINDS`` there, and to ``READERS`` if
+it reads in a way of its own.
 """
 
 from __future__ import annotations
@@ -15,14 +25,13 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.sources.arrays import METADATA, ArraySource, DaskSource, NpySource, ZarrSource
-from cohirf.sources.csv import CsvTable, open_csv
+from cohirf.sources.csv import CsvTable
 from cohirf.sources.source import ColumnChoice, Source, choose_numbers
 from cohirf.sources.tables import (
     ArrowTable,
     FrameTable,
     ParquetTable,
     Table,
-    TableSource,
     frame_names,
     is_frame,
     parquet_files,
@@ -32,6 +41,9 @@ from cohirf.sources.workbook import SheetTable
 from cohirf.store.files import one_line, shown
 from cohirf.wording import setting
 
+# The class of each ending. A Table is called with the path, and its ``to_source`` with the columns;
+# a Source with the path and the columns. Both get those of the options of ``open_source`` by name
+# that their ``options`` list, None where the user gave none.
 FILES: dict[str, type[Source | Table]] = {
     ".npy": NpySource,
     **dict.fromkeys((".parquet", ".pq"), ParquetTable),
@@ -138,16 +150,14 @@ def open_source(
     if isinstance(data, str | os.PathLike):
         path = Path(data).expanduser()
         kind = find_format(path)
-        _refuse_options(kind, delimiter=delimiter, header=header, sheet=sheet)
-        if kind is CsvTable:
-            return open_csv(CsvTable(path, delimiter, header), columns)
-        if kind is SheetTable:
-            return SheetTable(path, sheet, header).to_source(columns)
+        options = _choose_options(kind, delimiter=delimiter, header=header, sheet=sheet)
+        opened: Source
         if issubclass(kind, Table):
-            return TableSource(kind(path), columns)
-        source: Source = kind(path, columns)
-        return source
-    _refuse_options(None, delimiter=delimiter, header=header, sheet=sheet)
+            opened = kind(path, **options).to_source(columns)
+        else:
+            opened = kind(path, columns, **options)
+        return opened
+    _choose_options(None, delimiter=delimiter, header=header, sheet=sheet)
     return _open_object(data, columns)
 
 
@@ -163,27 +173,25 @@ def open_table(
         is_named = is_frame(data) and any(isinstance(name, str) for name in frame_names(data))
         return FrameTable(data) if is_named else None
     kind = find_format(data)
-    _refuse_options(kind, delimiter=delimiter, header=header, sheet=sheet)
-    if kind is CsvTable:
-        return CsvTable(data, delimiter, header)
-    if kind is SheetTable:
-        return SheetTable(data, sheet, header)
+    options = _choose_options(kind, delimiter=delimiter, header=header, sheet=sheet)
     if not issubclass(kind, Table):
         return None
-    table: Table = kind(data)
+    table: Table = kind(data, **options)
     return table
 
 
-def _refuse_options(kind: Any, **given: Any) -> None:
-    files = {
-        "delimiter": ((CsvTable,), "CSV files"),
-        "header": ((CsvTable, SheetTable), "CSV files and spreadsheets"),
-        "sheet": ((SheetTable,), "spreadsheets"),
-    }
+def _choose_options(kind: Any, **given: Any) -> dict[str, Any]:
+    """Return the options that a format takes, and refuse others; an object, None, takes none."""
+    taken = () if kind is None else kind.options
     for option, value in given.items():
-        kinds, called = files[option]
-        if value is not None and kind not in kinds:
-            raise TypeError(f"{setting(option)} is only for {called}: leave it out.")
+        if value is not None and option not in taken:
+            formats = dict.fromkeys(
+                one.format_name for one in FILES.values() if option in one.options
+            )
+            raise TypeError(
+                f"{setting(option)} is only for {' and '.join(formats)} files: leave it out."
+            )
+    return {option: given[option] for option in taken}
 
 
 def find_format(path: Path) -> Any:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 class ReadPolicy:
     """Rows of files and tables, in blocks."""
 
-    piece_bytes: int = 2**23  # memory for decoding, in addition to the requested rows
+    # memory for decoded rows that were not asked for: their size as numbers, not that in the file
+    piece_bytes: int = 2**23
     seek_bytes: int = 2**16  # reading this much takes about as long as starting another read
     # of each column of a Parquet file; without buffers, whole columns of a row group would be read
     buffer_bytes: int = 2**16

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -30,7 +30,9 @@ ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None
 
 
 class NoRowsError(ValueError):
-    """Data has columns, but no rows."""
+    """Data has columns, but no rows: ``cohirf update`` and ``cohirf drift`` take it as nothing new,
+    everything else as an error.
+    """
 
 
 class NotNumbersError(ValueError):
@@ -76,6 +78,10 @@ class Source(ABC):
         float64 otherwise.
     feature_names : list of str or None
         Names of the columns that are read; None if the storage has no names.
+    format_name : str
+        For a format of files: what help and messages call it, such as "Parquet".
+    options : tuple of str
+        For a format of files: the options of ``open_source`` that the class takes, by name.
 
     See Also
     --------
@@ -101,6 +107,9 @@ class Source(ABC):
     >>> CoHiRF(random_state=0).fit(source).labels_.shape
     (100,)
     """
+
+    format_name: ClassVar[str] = ""
+    options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,

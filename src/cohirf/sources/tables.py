@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
+from cohirf.sources.arrays import ArraySource
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
 from cohirf.sources.policy import READ
 from cohirf.sources.source import (
     ColumnChoice,
+    Source,
     StreamedSource,
     choose_names,
     choose_numbers,
@@ -81,7 +83,30 @@ def name_places(name: str, width: int | None) -> list[str]:
 
 
 class Table(ABC):
-    """A table with named columns, in a file, a folder of files or a data frame."""
+    """A table with named columns, in a file, a folder of files or a data frame.
+
+    ``format_name`` and ``options`` are those of :class:`Source`.
+
+    Opening a table may read the whole file, as that of a spreadsheet does: it happens once for each
+    command or call that uses the file.
+
+    Parameters
+    ----------
+    name : str
+        Its name in error messages, the attribute ``name`` from then on; for a file
+        ``FileStamp.of(path).name``, which errors before this call use, too.
+    types : dict of str
+        The type of each column in the words of Arrow: ``str(field.type)``, such as "double",
+        "int64" or "string". Only names of ``ARROW_NUMBERS``, and lists of such, are numbers:
+        "float64", as NumPy says, is not one.
+    index : list of str
+        The columns in which pandas stored the index of the table, which are no features.
+    files : list of FileStamp
+        The files that must not change while the table is in use; none for one in memory.
+    """
+
+    format_name: ClassVar[str] = ""
+    options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self, name: str, types: Types, index: Sequence[str] = (), files: Sequence[FileStamp] = ()
@@ -102,12 +127,19 @@ class Table(ABC):
     def read(
         self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
     ) -> Iterator[Any]:
-        """Yield record batches of the given columns, in this order.
+        """Yield record batches of the given columns, in this order and with exactly the types that
+        ``types`` says. A batch may be empty.
 
-        The first begins at row ``starts[start]``.
+        ``start`` is for a StoredTable: the first batch begins at row ``starts[start]``. Other
+        tables are read from their first row.
 
-        ``row_bytes`` is the size of a row; 8 bytes for each column if None.
+        ``row_bytes`` is the size of a row, 8 bytes for each column if None, for tables that choose
+        how many rows they decode at a time; others ignore it.
         """
+
+    @abstractmethod
+    def to_source(self, columns: ColumnChoice = None) -> Source:
+        """Return columns of numbers as a source."""
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
         """Yield bytes that identify the data: chunks of all files."""
@@ -158,6 +190,8 @@ class Table(ABC):
             if column is None:
                 raise refuse_type(file, name, self.types[name])
             found.append(column if column.width != 0 else self._measure_vectors(column))
+        if not found:
+            raise ValueError(f"{file} has no columns: give at least one.")
         return found
 
     def _measure_vectors(self, column: NumberColumn) -> NumberColumn:
@@ -175,12 +209,24 @@ class Table(ABC):
 
 
 class StoredTable(Table):
-    """A table in files, which is decoded in order, beginning at some of its rows."""
+    """A table in files whose source decodes them in place, piece by piece and in order, beginning
+    at any piece.
+
+    A fit reads rows several times. A format that can be decoded from its beginning only, or slowly,
+    or whose types are known after its last row, derives from Table instead, and its ``to_source``
+    converts it once: to a temporary Arrow file, as CsvTable does, or to an array in memory, as
+    SheetTable does.
+    """
 
     @property
     @abstractmethod
     def sizes(self) -> list[int]:
-        """The number of rows between each of these and the next one."""
+        """The number of rows of each piece, in order: ``read(columns, start)`` begins at piece
+        number ``start``, and their sum is ``n_rows``.
+
+        Small pieces let scattered rows be read without many others; a table that is always decoded
+        from its beginning has one.
+        """
 
     @property
     def n_rows(self) -> int:
@@ -189,8 +235,12 @@ class StoredTable(Table):
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """The rows at which decoding can begin."""
+        """The first row of each piece."""
         return np.cumsum([0, *self.sizes[:-1]])
+
+    def to_source(self, columns: ColumnChoice = None) -> Source:
+        """Return columns of numbers as a source, which decodes the file where rows are read."""
+        return TableSource(self, columns)
 
 
 class ParquetTable(StoredTable):
@@ -198,6 +248,8 @@ class ParquetTable(StoredTable):
 
     Decoding can begin at a row group.
     """
+
+    format_name = "Parquet"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         path = Path(path)
@@ -247,6 +299,8 @@ class ArrowTable(StoredTable):
     Very large uncompressed ones are read through a memory map, which is renewed regularly because
     mapped pages count as resident memory.
     """
+
+    format_name = "Arrow"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path  # a temporary file exists as long as it is referenced
@@ -348,6 +402,7 @@ class FrameTable(Table):
 
     def __init__(self, frame: Any) -> None:
         arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+        self._frame = frame
         if hasattr(frame, "iloc"):
             self._table = arrow.Table.from_pandas(_unmix(frame), preserve_index=False)
         else:
@@ -371,6 +426,10 @@ class FrameTable(Table):
         """Yield the whole content, because a table in memory has no modification time."""
         for batch in self._table.to_batches(max_chunksize=READ.piece_rows):
             yield batch.serialize().to_pybytes()
+
+    def to_source(self, columns: ColumnChoice = None) -> Source:
+        """Return columns of numbers as a source, which holds them as an array."""
+        return ArraySource(*read_frame(self._frame, columns))
 
 
 class TableSource(StreamedSource):

@@ -24,10 +24,13 @@ class SheetTable(Table):
     ``header`` says whether the first line has column names, as in a CSV file.
     """
 
+    format_name = "spreadsheet"
+    options = ("sheet", "header")
+
     def __init__(
         self, path: str | os.PathLike[str], sheet: str | None = None, header: bool | None = None
     ) -> None:
-        arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+        arrow = import_optional("pyarrow", "arrow", "Reading a spreadsheet")
         file = FileStamp.of(path)
         names, lines = _read_lines(path, file.name, sheet)
         numbered = enumerate(lines, start=1)
@@ -65,8 +68,9 @@ class SheetTable(Table):
         return {row: f"line {self._lines[row]}" for row in rows}
 
     def to_source(self, columns: ColumnChoice = None) -> ArraySource:
-        """Return columns of numbers as a source."""
-        return ArraySource(*read_frame(self._table, columns))
+        """Return columns of numbers as a source, which holds them as an array."""
+        chosen = [column.name for column in self.choose_numbers(columns)]
+        return ArraySource(*read_frame(self._table.select(chosen), None), name=self.name)
 
 
 def _read_lines(path: Any, name: str, sheet: str | None) -> tuple[list[str], list[list[Cell]]]:
@@ -95,7 +99,7 @@ def _to_text(cell: Cell) -> str:
 
 def _to_column(cells: list[Cell]) -> Any:
     """Return the cells of a column as an Arrow array: of one type if they have one, or of text."""
-    arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+    arrow = import_optional("pyarrow", "arrow", "Reading a spreadsheet")
     filled = [cell for cell in cells if _is_filled(cell)]
     known = [cell if _is_filled(cell) else None for cell in cells]
     if filled and all(isinstance(cell, bool) for cell in filled):

@@ -1,34 +1,23 @@
-"""A folder with iris in it, and the program to run there."""
+"""A folder with iris in it, for tests of the program; the fixture that runs it is in
+``tests/conftest.py``.
+"""
 
 import functools
-import math
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import typer
 from sklearn.datasets import load_iris
 
-from cohirf import progress
 from cohirf.app.cli import main
-from cohirf.beyond.policy import NumberPolicy
 
 # The program makes its commands from their functions when it starts, which takes longer than many a
 # test.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run of the program left: its exit code and what it printed."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(scope="session")
@@ -58,24 +47,6 @@ def folder(tmp_path, monkeypatch, iris_files):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(iris_files, tmp_path, dirs_exist_ok=True)
     return tmp_path
-
-
-@pytest.fixture
-def cohirf(capsys, monkeypatch):
-    """Return a function that runs the program in this process.
-
-    A slow run prints no more lines than a fast one, and the number of clusters is chosen among a
-    few.
-    """
-    monkeypatch.setitem(vars(progress.POLICY), "log_seconds", math.inf)
-    monkeypatch.setattr("cohirf.choice.NUMBER", NumberPolicy(first_numbers=8, splits=1))
-
-    def run(*arguments):
-        capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
-        return Outcome(code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="session")

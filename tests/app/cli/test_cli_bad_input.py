@@ -87,6 +87,11 @@ FILES_REFUSED = {
         "fit data.parquet",
         "data.parquet has 0 rows and 1 columns: give at least one of each.",
     ),
+    "no columns": (
+        lambda: pq.write_table(pa.table({}), "data.parquet"),
+        "fit data.parquet",
+        "data.parquet has no columns: give at least one.",
+    ),
     "truncated Parquet": (
         write_cut_parquet,
         "fit data.parquet",
@@ -562,10 +567,12 @@ def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
             ".nwk or .json or .graphml or .csv or .npy.",
         ),
         ("info gone.csv", "gone.csv is not a file: check the path."),
+        ("info none.parquet", "none.parquet has no columns: give at least one."),
     ],
 )
 def test_other_commands_refuse_in_the_same_way(cohirf, folder, arguments, message):
     Path("sub").mkdir()
+    pq.write_table(pa.table({}), "none.parquet")
     before = sorted(folder.rglob("*"))
     refused(cohirf(*arguments.split()), message)
     assert sorted(folder.rglob("*")) == before

@@ -33,7 +33,7 @@ from cohirf.app.cli.summary import agreement, agreement_rows, describe_sizes, si
 from cohirf.app.explain import say_drift
 from cohirf.app.preparation import Preparation, Prepared
 from cohirf.inspection import find_largest, in_other_units
-from cohirf.sources import NoRowsError
+from cohirf.sources import NoRowsError, find_format
 from cohirf.store import CONTENT_ERRORS, is_model, load_about, one_line, save_model, shown
 from cohirf.wording import listed
 
@@ -272,15 +272,12 @@ def open_named(path: Path) -> tuple[CoHiRF, Preparation]:
 
 
 def csv_format(data: Path, model: Path) -> dict[str, Any]:
-    """Return delimiter, header and sheet of a file, as they were given for that of the fit."""
+    """Return the options that open a file, as they were given for that of the fit."""
     origin = load_about(model).origin
     if origin is None:
         return {}
-    if data.name.lower().endswith((".xlsx", ".xls", ".ods")):
-        return {name: origin.options.get(name) for name in ("header", "sheet")}
-    if not data.name.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
-        return {}
-    return {name: origin.options.get(name) for name in ("delimiter", "header")}
+    taken = find_format(data.expanduser()).options
+    return {name: origin.options.get(name) for name in taken}
 
 
 def read_new_rows(data: Path, model: Path, preparation: Preparation, console: Console) -> Prepared:

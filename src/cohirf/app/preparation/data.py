@@ -71,7 +71,10 @@ class Data:
         header: bool | None = None,
         sheet: str | None = None,
     ) -> Data:
-        """Open data and find its columns, without reading its rows."""
+        """Open data and find its columns.
+
+        Some formats read the whole file for that: what is opened here is read from then on.
+        """
         csv: dict[str, Any] = {"delimiter": delimiter, "header": header, "sheet": sheet}
         if isinstance(data, str | os.PathLike):
             origin = Path(data).expanduser()
@@ -79,6 +82,8 @@ class Data:
             origin = data
         table = open_table(origin, **csv)
         if table is not None:
+            if not table.types:
+                raise ValueError(f"{table.name} has no columns: give at least one.")
             columns: list[Name] = list(table.types)
             candidates = [name for name in columns if name not in table.index]
             return cls(origin, csv, table, table.name, columns, candidates)
@@ -89,6 +94,8 @@ class Data:
     def open_numbers(self, columns: Sequence[Name]) -> Source:
         """Open numeric columns as a source."""
         wanted = None if list(columns) == self.columns else list(columns)
+        if self.table is not None:
+            return self.table.to_source(wanted)
         return open_source(self.origin, columns=wanted, **self.csv)
 
     def read(self, column: Name) -> Iterator[Any]:
