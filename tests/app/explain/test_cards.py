@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.app.explain.cards import NOT_SAMPLED, list_clusters
+from cohirf.app.explain.cards import list_clusters
 from cohirf.app.explain.columns import (
     Columns,
     Pictures,
@@ -22,6 +22,7 @@ from cohirf.app.explain.columns import (
     round_number,
 )
 from cohirf.app.explain.cuts import colour_clusters, find_cuts
+from cohirf.app.explain.heatmap import NOT_SAMPLED
 from cohirf.app.explain.policy import PAGE, SAMPLE, Size
 from cohirf.app.explain.report import summarize
 from cohirf.app.explain.study import check_study, draw_sample
@@ -184,30 +185,30 @@ def told():
 
 def test_means_of_clusters_follow_from_it(told, unpack):
     X, model, summary = told
-    heat = summary["heatmap"]
+    heat = summary["compare"]
     away = unpack(heat["values"]).reshape(len(summary["clusters"]), -1)
     final = summary["cuts"][summary["final"]]
     feature = heat["features"][0]
     assert feature["name"] == "length"
-    for place, number in zip(final["clusters"], final["numbers"], strict=True):
+    for place, number in zip(final["clusters"], final["labels"], strict=True):
         mean = feature["mean"] + away[place, 0] / 10_000 * feature["deviation"]
         assert mean == pytest.approx(X["length"][model.labels_ == number].mean(), abs=0.02)
 
 
 def test_features_that_do_not_differ_are_left_out(told):
-    features = told[2]["heatmap"]["features"]
+    features = told[2]["compare"]["features"]
     assert features[0]["name"] == "length"
     assert len(features) < PAGE.heatmap_features
 
 
 def test_every_cluster_of_every_cut_has_its_means(told, unpack):
-    assert (unpack(told[2]["heatmap"]["values"]) != NOT_SAMPLED).all()
+    assert (unpack(told[2]["compare"]["values"]) != NOT_SAMPLED).all()
 
 
 def test_one_cluster_is_not_compared_with_itself():
     X = np.random.default_rng(0).normal(size=(20, 3))
     model = CoHiRF(DBSCAN(eps=100), random_state=0).fit(X)
-    assert summarize(check_study(model, X, None, None), "One")["heatmap"] is None
+    assert summarize(check_study(model, X, None, None), "One")["compare"] is None
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from cohirf import CoHiRF, load, merge
 from cohirf.app.explain import describe_clusters
 from cohirf.app.explain.cuts import find_cuts
-from cohirf.app.explain.report import describe_history, summarize
+from cohirf.app.explain.history import describe_history
+from cohirf.app.explain.report import summarize
 from cohirf.app.explain.study import check_study
 from cohirf.app.explain.words import is_true
 
@@ -152,7 +153,10 @@ def test_reports_describe_and_number_clusters_alike_after_rows_were_forgotten(na
     np.testing.assert_array_equal(final.labels, named.labels_)
     page = summarize(check_study(named, rows, None, None), "A title")
     cut = page["cuts"][page["final"]]
-    assert dict(zip(cut["numbers"], cut["names"], strict=True)) == named.names_
+    assert {
+        int(named.cluster_numbers_[label]): name
+        for label, name in zip(cut["labels"], cut["names"], strict=True)
+    } == named.names_
     assert [cluster.name for cluster in describe_clusters(named, rows).clusters] == list(
         named.names_.values()
     )

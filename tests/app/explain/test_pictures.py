@@ -96,7 +96,7 @@ def test_names_say_where_images_are_dark(letters):
 
 def test_there_is_no_heatmap_of_pixels_and_odd_rows_are_pictures(letters):
     summary = letters[1]
-    assert summary["heatmap"] is None
+    assert summary["compare"] is None
     assert all(
         row["image"] and not row["values"]
         for row in (*summary["odd"]["loose"], *summary["odd"]["border"])
@@ -108,6 +108,6 @@ def test_bright_pixels_of_colour_images_are_called_light():
     X[:30, :9] = 1  # the first line
     model = CoHiRF(KMeans(2), n_clusters=2, random_state=0).fit(X)
     summary = summarize(check_study(model, X, None, None), "Colours", image_shape=(3, 3, 3))
-    names = dict(zip(summary["cuts"][1]["numbers"], summary["cuts"][1]["names"], strict=True))
+    names = dict(zip(summary["cuts"][1]["labels"], summary["cuts"][1]["names"], strict=True))
     assert names[model.labels_[0]].startswith("light top")
     assert names[model.labels_[-1]].startswith("dark top")

@@ -12,15 +12,9 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from cohirf import CoHiRF, load
 from cohirf.app.explain import write_report
+from cohirf.app.explain.history import HEIGHT, TOP, describe_history, draw_shapes
 from cohirf.app.explain.policy import SAMPLE, Size
-from cohirf.app.explain.report import (
-    HEIGHT,
-    TOP,
-    describe_history,
-    draw_shapes,
-    summarize,
-    write_update_report,
-)
+from cohirf.app.explain.report import summarize, write_update_report
 from cohirf.app.explain.study import check_study, draw_diagnosed
 from cohirf.summary.numbers import Step
 
@@ -64,7 +58,7 @@ def labels_at(summary, place, labels, unpack):
 def clusters_of(summary, cut):
     return [
         {"number": number} | summary["clusters"][place]
-        for number, place in zip(cut["numbers"], cut["clusters"], strict=True)
+        for number, place in zip(cut["labels"], cut["clusters"], strict=True)
     ]
 
 

@@ -16,9 +16,10 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_digits, make_moons
 
 from cohirf import CoHiRF
-from cohirf.app.explain import write_report
+from cohirf.app.explain import report, write_report
 from cohirf.app.explain.cuts import find_cuts
 from cohirf.app.explain.policy import PAGE
+from cohirf.app.explain.sections import Section
 from cohirf.app.preparation import prepare
 from cohirf.store.models import Origin
 
@@ -357,6 +358,29 @@ def test_pointing_at_the_map_marks_the_tree_and_the_other_way_round(page):
             break
     wait_for_picture(page)
     assert page.locator("#tree .branch.on").count() == 1
+
+
+def test_a_section_follows_names_and_keeps_to_the_clusters_of_the_fit(
+    open_report, digits, tmp_path, monkeypatch
+):
+    template = (
+        '{% from "macros.html" import cluster with context %}<section id="all" tabindex="-1">'
+        "{% for label in all %}<p>{{ cluster(label) }}</p>{% endfor %}</section>"
+    )
+    labels = list(range(digits.model.n_clusters_))
+    section = Section("all", "All clusters", lambda made: labels, template=template)
+    monkeypatch.setattr(report, "SECTIONS", (*report.SECTIONS, section))
+    page = open_report(write_report(digits.model, digits.X, tmp_path / "report.html"))
+    named = page.locator("#all .cluster > span:last-child")
+    made = named.all_text_contents()
+    name = page.locator(".card h3").first
+    old = name.inner_text()
+    name.fill("My group")
+    name.press("Enter")
+    assert named.all_text_contents() == ["My group" if one == old else one for one in made]
+    page.click("#less")  # another cut
+    page.wait_for_function("() => document.querySelector('#title').textContent.includes('cut')")
+    assert named.all_text_contents() == ["My group" if one == old else one for one in made]
 
 
 @pytest.mark.slow

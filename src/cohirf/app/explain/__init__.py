@@ -15,13 +15,14 @@ Choices, changes and drift are in words by :func:`say`, drift in one sentence by
 
 The files, in the order in which they build on each other:
 
-- words, drift, results, table: text, phrases and names; results of the library in words; rows of
-  any table as numbers
-- effects, verdict: what sets clusters apart and splits siblings; whether to trust a fit
+- policy, words, facts, drift, results, table: thresholds; text, phrases and names; results of the
+  library in words; rows of any table as numbers
+- effects: what sets clusters apart and splits siblings
 - study: a model with the rows that explain it, and the sampler
-- rows, diagnose, describe, tables: rows that fit badly, the base method alone, clusters and
+- rows, diagnose, describe, tables: rows that fit badly, whether to trust a fit, clusters and
   branches in words and in tables
-- cuts, columns, cards, map, script, page, report: the HTML page; topics: that of texts
+- page, cuts, columns, cards, map, script: the HTML page; sections: what is below its cards
+- heatmap, odd_rows, history: a section each; report: the whole page; topics: that of texts
 """
 
 from typing import TYPE_CHECKING

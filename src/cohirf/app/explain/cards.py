@@ -1,43 +1,30 @@
-"""For each cut of a report: cards of its clusters, a heat map of them, and rows to check.
+"""For each cut of a report: its figures, and a card of each of its clusters.
 
 To change what a card shows, begin with ``_describe_clusters`` here, which collects plain values,
 and with ``html/cards.js`` and ``html/distributions.js`` (traits), which write them. Names come from
-``name_clusters``.
+``name_clusters``. What is below the cards are sections, see ``sections``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cohirf.app.explain.columns import Columns, Pictures, group_features, round_number
+from cohirf.app.explain.columns import Columns, Pictures
 from cohirf.app.explain.cuts import Cut, find_finer
 from cohirf.app.explain.describe import keep_true_names, split_siblings
 from cohirf.app.explain.diagnose import agreement_with_classes
-from cohirf.app.explain.effects import Trait, find_traits, measure_effects
+from cohirf.app.explain.effects import Trait, find_traits
 from cohirf.app.explain.page import pack
 from cohirf.app.explain.policy import PAGE
-from cohirf.app.explain.rows import BadlyFitting
+from cohirf.app.explain.sections import Listing
 from cohirf.app.explain.study import Sample
-from cohirf.app.explain.table import as_dense, most_central
+from cohirf.app.explain.table import most_central
 from cohirf.app.explain.words import name_clusters
 from cohirf.hierarchy import find_siblings
-from cohirf.rows import FloatArray, IntArray
-
-NOT_SAMPLED = -(2**31)  # a cluster without sampled rows: the least integer of 32 bits
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The clusters of all cuts."""
-
-    clusters: list[dict[str, Any]]  # the descriptions of the clusters
-    # for each cut, the places in ``clusters`` of its largest clusters, the largest first
-    places: list[list[int]]
-    names: list[list[str]]  # for each cut, the names of these clusters: unique within the cut
+from cohirf.rows import IntArray
 
 
 def list_clusters(
@@ -233,7 +220,7 @@ def describe_cuts(
                 number
             ],  # places of the largest clusters in the listing, and their labels
             "names": listing.names[number],
-            "numbers": cut.largest(PAGE.clusters).tolist(),
+            "labels": cut.largest(PAGE.clusters).tolist(),
             "colour": pack(colours[number]),  # of each label
             "finer": finer[
                 number
@@ -242,160 +229,3 @@ def describe_cuts(
         }
         for number, cut in enumerate(cuts)
     ]
-
-
-def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
-    """Return means of features, and how far those of clusters are from them, in parts of a
-    deviation; or None.
-    """
-    final = next(cut for cut in cuts if cut.is_final)
-    compared = next((cut for cut in (final, *cuts) if cut.n_clusters > 1), None)
-    if (
-        compared is None
-        or not sample.table.features
-        or not (chosen := choose_features(sample, compared))
-    ):
-        return None
-    table = sample.table.choose(chosen)
-    differences = np.full((len(listing.clusters), len(chosen)), NOT_SAMPLED, dtype=np.int64)
-    for cut, places in zip(cuts, listing.places, strict=True):
-        new = [i for i, place in enumerate(places) if differences[place, 0] == NOT_SAMPLED]
-        if not new:
-            continue
-        clusters = cut.largest(PAGE.clusters)[new]
-        effects = measure_effects(table, cut.labels_of(sample.rows), clusters)
-        away = (effects.mean - table.mean) / table.deviation
-        away = np.clip(np.rint(PAGE.precision * away), NOT_SAMPLED + 1, -NOT_SAMPLED - 1)
-        is_known = (effects.n_rows[:, None] > 0) & ~np.isnan(away)
-        differences[np.array(places)[new]] = np.where(is_known, away, NOT_SAMPLED)
-    described = [
-        {
-            "name": feature.name,
-            "kind": feature.kind,
-            "level": feature.level or None,
-            "unit": sample.study.units.get(feature.name, ""),
-            "mean": round_number(float(table.mean[i])),
-            "deviation": round_number(float(table.deviation[i])),
-        }
-        for i, feature in enumerate(table.features)
-    ]
-    return {"features": described, "values": pack(differences.ravel())}
-
-
-def choose_features(sample: Sample, cut: Cut) -> list[int]:
-    """Return the features that differ most between clusters of a cut.
-
-    Of a category with two levels, one of these.
-    """
-    largest = cut.largest(PAGE.clusters)
-    effects = measure_effects(sample.table, cut.labels_of(sample.rows), largest)
-    weights: FloatArray = cut.size[largest] / cut.size[largest].sum()
-    strength = weights @ np.square(effects.effect)
-    for levels in group_features(sample.table.features).values():
-        if len(levels) == 2:
-            strength[levels[0]] = 0  # it is one minus the other
-    order = np.argsort(-strength, kind="stable")[: PAGE.heatmap_features]
-    return [
-        feature
-        for feature in order.tolist()
-        if np.abs(effects.effect[:, feature]).max() >= PAGE.heatmap_effect
-    ]
-
-
-def rows_of(found: BadlyFitting) -> IntArray:
-    """Return the numbers of the rows that are shown."""
-    shown = [row.row for row in found.loose[: PAGE.odd_rows]] + [
-        row.row for row in found.border[: PAGE.odd_rows]
-    ]
-    return np.array(shown, dtype=np.int64)
-
-
-def describe_odd_rows(
-    sample: Sample, found: BadlyFitting, columns: Columns, pictures: Pictures | None = None
-) -> dict[str, Any]:
-    """Return the rows that fit their cluster badly, with the values that tell most.
-
-    Images have no values.
-    """
-    teller = Teller(sample, columns)
-    place = {
-        number: position
-        for position, number in enumerate(sample.study.model.cluster_numbers_.tolist())
-    }
-    prepared = sample.study.prepared
-    filled = [] if prepared is None else prepared.mostly_filled().tolist()
-    odd: dict[str, Any] = {
-        "n_compared": found.n_compared,
-        "n_filled": len(filled),
-        "filled": [sample.study.name_row(row) for row in filled[: PAGE.filled_rows]],
-        "loose": [
-            teller.describe(row.row, [place[row.cluster]]) | {"distance": round(row.distance, 1)}
-            for row in found.loose[: PAGE.odd_rows]
-        ],
-        "border": [
-            teller.describe(row.row, [place[row.cluster], place[row.other]])
-            | {"other": place[row.other], "closeness": round(row.closeness, 2)}
-            for row in found.border[: PAGE.odd_rows]
-        ],
-    }
-    if pictures is not None:
-        shown = [*odd["loose"], *odd["border"]]
-        for row, image in zip(shown, pictures.show(rows_of(found).tolist()), strict=True):
-            row |= {"image": image, "values": []}
-    return odd
-
-
-class Teller:
-    """Finds the values of a row that tell why it fits badly."""
-
-    def __init__(self, sample: Sample, columns: Columns) -> None:
-        self._sample = sample
-        self._columns = columns
-        table = sample.table
-        clusters = np.arange(sample.study.model.n_clusters_)
-        self._mean = measure_effects(table, sample.labels, clusters).mean
-        self._is_level = np.array(
-            [feature.kind == "level" for feature in table.features], dtype=bool
-        )
-
-    def describe(self, row: int, clusters: list[int]) -> dict[str, Any]:
-        """Return a row of one cluster, or between two, with the columns that tell most."""
-        position = int(np.searchsorted(self._sample.rows, row))
-        means = self._mean[clusters]
-        # how far it is from its cluster; of levels, if it has them and they are rare
-        if len(clusters) == 1:
-            cells = as_dense(self._sample.table.values[[position]])[0]
-            difference = np.where(
-                self._is_level & ((cells < 1) | (means[0] > PAGE.odd_level)), 0, cells - means[0]
-            )
-        else:  # how far two clusters are from each other
-            difference = means[0] - means[1]
-        deviation = self._sample.table.deviation
-        strength = np.abs(difference) / np.where(deviation > 0, deviation, np.inf)
-        if self._sample.table.known is not None:
-            strength = np.where(self._sample.table.known[position], strength, 0)
-        strength = np.nan_to_num(strength)
-        names: dict[str, None] = {}
-        for feature in np.argsort(-strength, kind="stable").tolist():
-            if len(names) == PAGE.odd_columns or strength[feature] < PAGE.odd_difference:
-                break
-            names.setdefault(self._sample.table.features[feature].name)
-        return {
-            "called": self._sample.study.name_row(row),
-            "cluster": clusters[0],
-            "values": [self._compare(position, name, clusters) for name in names],
-            "image": None,
-        }
-
-    def _compare(self, position: int, name: str, clusters: list[int]) -> list[Any]:
-        """Return column and value, and for each cluster its mean, or the share of its rows with the
-        same level.
-        """
-        found = self._columns.find(name)
-        if found.levels:
-            feature = found.features[max(int(found.code[position]), 0)]
-        else:
-            feature = found.features[0]
-        means = self._mean[clusters, feature].tolist()
-        typical = [None if np.isnan(mean) else round_number(mean) for mean in means]
-        return [self._columns.place(name), self._columns.value(name, position), *typical]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import isnan
@@ -13,134 +13,27 @@ from typing import Any
 import numpy as np
 
 from cohirf import CoHiRF
-from cohirf.app.explain.cards import (
-    describe_cuts,
-    describe_odd_rows,
-    list_clusters,
-    make_heatmap,
-    rows_of,
-)
+from cohirf.app.explain import heatmap, history, odd_rows
+from cohirf.app.explain.cards import describe_cuts, list_clusters
 from cohirf.app.explain.columns import Columns, Pictures, check_image_shape
 from cohirf.app.explain.cuts import colour_clusters, find_cuts, suggest_cut
 from cohirf.app.explain.describe import describe_sample, make_headline
 from cohirf.app.explain.diagnose import agreement_with_classes, diagnose_model
 from cohirf.app.explain.map import describe_merges, place_points, show_other_merges
+from cohirf.app.explain.odd_rows import rows_of
 from cohirf.app.explain.page import pack_labels, pack_names, render, render_update
-from cohirf.app.explain.policy import PAGE
-from cohirf.app.explain.results import say_events
 from cohirf.app.explain.rows import find_badly_fitting
 from cohirf.app.explain.script import describe_run
+from cohirf.app.explain.sections import Made, describe_sections
 from cohirf.app.explain.study import Study, check_study, draw_sample, tell_columns
 from cohirf.app.explain.topics import Topics, draw_topics, name_topics
 from cohirf.app.explain.words import shorten
 from cohirf.app.preparation import Preparation, Prepared
-from cohirf.inspection import Step, Totals, call_cluster, cluster_positions
+from cohirf.inspection import cluster_positions
 from cohirf.store import Origin, replacing
 
-WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing of updates; marks are above the shapes
-
-
-def describe_history(model: CoHiRF) -> dict[str, Any] | None:
-    """Return the content of the section about updates; None if the model had none."""
-    history: tuple[Step, ...] = model.history_
-    if len(history) < 2:
-        return None
-    names = model.names_
-    events = ["; ".join(say_events(step, names)) for step in history]
-    said = list(zip(history, events, strict=True))
-    told = [
-        (step, happened)
-        for step, happened in said
-        if happened or step.verb != "update" or step is history[-1]
-    ]
-    places = _places(len(history)).tolist()
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "shapes": draw_shapes(history, model.cluster_numbers_.tolist(), names),
-        "marks": [
-            {"x": round(x, 1), "text": f"Update {step.update}: {happened}"}
-            for x, (step, happened) in zip(places, said, strict=True)
-            if happened
-        ],
-        "first": history[0].update,
-        "last": history[-1].update,
-        "most_rows": max(step.n_rows for step in history),
-        "changes": str(model.changes_).splitlines(),
-        "totals": str(Totals.of(history)),
-        "steps": [
-            {
-                "number": step.update,
-                "n_added": step.n_added,
-                "n_rows": step.n_rows,
-                "n_clusters": step.n_clusters,
-                "moved": step.n_moved / max(step.n_rows - step.n_added, 1),
-                "events": "; ".join(filter(None, [_say_verb(step), happened])),
-            }
-            for step, happened in reversed(told[-PAGE.steps :])
-        ],
-        "n_untold": len(history) - min(len(told), PAGE.steps),
-    }
-
-
-def _say_verb(step: Step) -> str:
-    """Return what the step was; nothing if it was an update with new rows."""
-    said = {
-        "forget": "rows forgotten",
-        "merge": "models merged",
-        "recluster": "clusters found anew",
-    }
-    return said.get(step.verb, "")
-
-
-def draw_shapes(
-    history: Sequence[Step], numbers: Sequence[int], called: Mapping[int, str] | None = None
-) -> list[dict[str, Any]]:
-    """Return a shape for each of the largest clusters, one upon the other.
-
-    Grey if it is gone, or is no cluster.
-    """
-    largest: dict[int, int] = {}
-    for step in history:
-        for number, size in step.sizes.items():
-            largest[number] = max(largest.get(number, 0), size)
-    shown = sorted(sorted(largest, key=lambda number: -largest[number])[: PAGE.shapes])
-    layers = [[step.sizes.get(number, 0) for step in history] for number in shown]
-    rest = np.array([step.n_rows - step.n_noise for step in history]) - np.sum(
-        layers, axis=0, dtype=np.int64
-    )
-    names = [f"cluster {call_cluster(number, called or {})}" for number in shown]
-    classes = [f"c-{numbers.index(number)}" if number in numbers else "past" for number in shown]
-    greys: dict[str, list[int]] = {
-        "other clusters": rest.tolist(),
-        "no cluster": [step.n_noise for step in history],
-    }
-    for name, rows in greys.items():
-        if any(rows):
-            names = [*names, name]
-            classes = [*classes, "past"]
-            layers = [*layers, rows]
-    bounds = np.vstack([np.zeros(len(history)), np.cumsum(layers, axis=0)])
-    y = HEIGHT - bounds * ((HEIGHT - TOP) / max(float(bounds[-1].max()), 1.0))
-    x = _places(len(history))
-    return [
-        {
-            "name": name,
-            "class": kind,
-            "points": _points(x, y[layer], y[layer + 1]),
-            "rows": int(layers[layer][-1]),
-        }
-        for layer, (name, kind) in enumerate(zip(names, classes, strict=True))
-    ]
-
-
-def _places(n_steps: int) -> Any:
-    return np.linspace(4, WIDTH - 4, n_steps)
-
-
-def _points(x: Any, low: Any, high: Any) -> str:
-    corners = [*zip(x, low, strict=True), *zip(x[::-1], high[::-1], strict=True)]
-    return " ".join(f"{one:.1f},{two:.1f}" for one, two in corners)
+# The sections below the cards, in their order on the page.
+SECTIONS = (heatmap.SECTION, odd_rows.SECTION, history.SECTION)
 
 
 def summarize(
@@ -173,11 +66,11 @@ def summarize(
     classes = None if study.classes is None else study.classes.codes
     diagnosis = diagnose_model(model, classes)
     with_figures = describe_cuts(sample, cuts, colours, listing)
-    numbers = model.cluster_numbers_.tolist()
     scored = positions[sample.rows[sample.scored]]
     comparison = asdict(diagnosis.comparison, dict_factory=_as_json)
     headline = make_headline(describe_sample(sample), diagnosis, prepared)
-    return {
+    made = Made(sample, columns, cuts, colours, listing, badly_fitting, pictures)
+    return describe_sections(SECTIONS, made) | {
         "title": shorten(title, 300),
         "written": written,
         "headline": asdict(headline, dict_factory=_as_json),
@@ -198,16 +91,9 @@ def summarize(
         "clusters": listing.clusters,
         "cuts": with_figures,
         "final": final,
-        "numbers": None
-        if numbers == list(range(len(numbers)))
-        else numbers,  # of a fit, they are counted without gaps
+        "numbers": model.cluster_numbers_.tolist(),
         "points": place_points(sample, cuts[-1], exemplars),
         "merges": describe_merges(study, cuts, sample.rows[sample.points]),
-        "heatmap": None
-        if pictures
-        else make_heatmap(sample, cuts, listing),  # pixels alone tell nothing
-        "odd": describe_odd_rows(sample, badly_fitting, columns, pictures),
-        "history": describe_history(model),
         "columns": [
             column.describe() | {"unit": study.units.get(column.name, "")}
             for column in columns.used
@@ -370,7 +256,7 @@ def write_update_report(
         "verdict": verdict,
         "n_rows": len(model.labels_),
         "n_clusters": int(model.n_clusters_),
-        "history": describe_history(model),
+        "history": history.describe_history(model),
         "written": datetime.now(UTC).date().isoformat(),
     }
     return _write_page(path, render_update(content))

@@ -27,10 +27,7 @@ function rename(cluster, name) {
   if (clean === "" || clean === cluster.given) state.names.delete(cluster.place);
   else state.names.set(cluster.place, clean);
   writeAddress();
-  drawTree();
-  showHeatmap();
-  showOddRows();
-  showStrip();
+  runAll(onName);
 }
 
 addEventListener("hashchange", () => {

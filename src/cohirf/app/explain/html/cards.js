@@ -133,3 +133,5 @@ find("sort").addEventListener("change", (event) => { state.sort = event.target.v
 const turn = (step) => { state.page += step; showCards(); find("clusters").scrollIntoView(); };
 find("previous").addEventListener("click", () => turn(-1));
 find("next").addEventListener("click", () => turn(1));
+
+onCut.push(showCards);

@@ -63,3 +63,5 @@ function describeDownloads() {
 
 find("save-labels").addEventListener("click", saveLabels);
 find("save-clusters").addEventListener("click", saveClusters);
+
+onCut.push(describeDownloads);

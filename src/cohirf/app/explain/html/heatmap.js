@@ -3,10 +3,11 @@
 const UNKNOWN = -2147483648;
 const MAX_LINES = 60;
 const FULL = 2; // standard deviations from the mean that have the strongest colour
-const heat = data.heatmap && { ...data.heatmap, values: await unpack(data.heatmap.values) };
+const heat = data.compare && { ...data.compare, values: await unpack(data.compare.values) };
 
 function showHeatmap() {
-  find("compare").hidden = !heat || clusters.length < 2;
+  if (!heat) return;
+  find("compare").hidden = clusters.length < 2;
   if (find("compare").hidden) return;
   const nFeatures = heat.features.length;
   const away = (cluster, feature) => {
@@ -53,3 +54,6 @@ function heatCell(feature, away) {
   cell.className = away < 0 ? "low" : "high";
   return cell;
 }
+
+onCut.push(showHeatmap);
+onName.push(showHeatmap);

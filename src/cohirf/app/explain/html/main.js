@@ -1,8 +1,12 @@
 /* Everything at once, and again when the window changes or the page is printed. */
 
-function drawAll() {
+function arrange() {
   find("map").closest(".overview").classList.toggle("alone", !data.merges || data.cuts.length < 2);
   placePoints();
+}
+
+function drawAll() {
+  arrange();
   drawCurve();
   drawMap();
   drawTree();
@@ -13,14 +17,8 @@ follow();
 find("cutbar").hidden = data.cuts.length < 2;
 describeCut();
 titleCut();
-describeMap();
-drawAll();
-showStrip();
-showCards();
-showHeatmap();
-showOddRows();
-showScript();
-describeDownloads();
+arrange();
+runAll(onCut);
 drawLevels();
 
 function changeTheme(dark) {

@@ -194,3 +194,5 @@ if (data.merge) {
   const names = [`As fitted: ${data.merge.merge}`, ...data.merge.others.map((other) => `Other: ${other.merge}`)];
   offer("merge-kinds", names, (i) => { state.other = i === 0 ? null : i - 1; });
 }
+
+onCut.push(drawMap, describeMap);

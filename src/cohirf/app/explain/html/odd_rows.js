@@ -1,14 +1,5 @@
 /* Rows to look at: the least typical ones, and those between two clusters; always of the clusters of the fit. */
 
-const finalNames = new Map(data.cuts[data.final].numbers.map((number, i) => [number, i]));
-
-function finalCluster(label) {
-  const place = finalNames.get(label);
-  const colour = colours[data.final][label];
-  const name = place === undefined ? `cluster ${numberAt(data.final, label)}` : state.names.get(data.cuts[data.final].clusters[place]) ?? data.cuts[data.final].names[place];
-  return element("span", { class: "cluster" }, badge(colour, numberAt(data.final, label)), element("span", {}, name));
-}
-
 function tellingValues(values) {
   return element("ul", {}, ...values.map(([place, value, ...typical]) => {
     const column = data.columns[place];
@@ -20,15 +11,17 @@ function tellingValues(values) {
 }
 
 function showOddRows() {
+  if (!find("odd")) return;
   const { loose, border, n_compared: nCompared } = data.odd;
-  find("odd").hidden = !loose.length && !border.length && !data.odd.n_filled;
   const line = (row, ...cells) => element("tr", {}, element("th", { scope: "row" }, element("bdi", {}, row.called)), ...cells);
   const why = (row) => (row.image ? element("img", { src: row.image, alt: row.called }) : tellingValues(row.values));
   const cell = (...content) => element("td", {}, ...content);
-  find("loose").replaceChildren(...loose.map((row) => line(row, cell(finalCluster(row.cluster)), cell(why(row)))));
-  find("border").replaceChildren(...border.map((row) => line(row, cell(finalCluster(row.cluster), finalCluster(row.other)), cell(why(row)))));
+  find("loose").replaceChildren(...loose.map((row) => line(row, cell(clusterOfFit(row.cluster)), cell(why(row)))));
+  find("border").replaceChildren(...border.map((row) => line(row, cell(clusterOfFit(row.cluster), clusterOfFit(row.other)), cell(why(row)))));
   find("loose-part").hidden = !loose.length;
   find("border-part").hidden = !border.length;
   const part = nCompared < data.figures.n_rows ? `Looked for among ${count(nCompared)} rows. ` : "";
   find("odd-note").textContent = `${part}${isFinal() ? "" : `These are rows of the ${plural(data.cuts[data.final].n_clusters, "cluster")} of the fit.`}`;
 }
+
+onCut.push(showOddRows);

@@ -74,16 +74,7 @@ function showCut() {
   titleCut();
   cancelAnimationFrame(drawing);
   drawing = requestAnimationFrame(() => {
-    drawCurve();
-    drawMap();
-    describeMap();
-    drawTree();
-    showStrip();
-    showCards();
-    showHeatmap();
-    showOddRows();
-    showScript();
-    describeDownloads();
+    runAll(onCut);
   });
 }
 
@@ -94,3 +85,5 @@ find("back").addEventListener("click", () => {
   chooseCut(data.suggestion ? data.suggestion.cut : data.final);
   find("cut").focus({ preventScroll: true }); // the button is disabled from now on
 });
+
+onCut.push(drawCurve);

@@ -14,7 +14,7 @@ const exemplarPlace = new Map([...(await unpack(data.points.exemplar))].map((row
 const cutNow = () => data.cuts[state.cut];
 const isFinal = () => state.cut === data.final;
 // The clusters of the fit have numbers that last, which may have gaps; those of other cuts are counted.
-const numberAt = (cut, label) => (cut === data.final && label >= 0 ? data.numbers?.[label] ?? label : label);
+const numberAt = (cut, label) => (cut === data.final && label >= 0 ? data.numbers[label] : label);
 const numberOf = (label) => numberAt(state.cut, label);
 // Another merge that is shown, and its colours, by part of it; null as long as the merge of the fit is shown.
 const otherMerge = () => (state.other === null ? null : data.merge.others[state.other]);
@@ -39,7 +39,7 @@ let pointLabels; // of each point, its label at the cut
 function follow() {
   const cut = cutNow();
   clusters = cut.clusters.map((place, i) => ({
-    ...data.clusters[place], place, number: cut.numbers[i], given: cut.names[i], colour: colours[state.cut][cut.numbers[i]],
+    ...data.clusters[place], place, number: cut.labels[i], given: cut.names[i], colour: colours[state.cut][cut.labels[i]],
   }));
   clusterOf = new Map(clusters.map((cluster) => [cluster.number, cluster]));
   pointLabels = labelsAt(state.cut, data.cuts.length - 1, points.label);
@@ -73,3 +73,9 @@ function select(labels) {
   showCards();
   showHeatmap();
 }
+
+// ---- what is drawn anew when the reader chooses another cut, or gives a cluster another name
+
+const onCut = [];
+const onName = [];
+const runAll = (steps) => { for (const step of steps) step(); };

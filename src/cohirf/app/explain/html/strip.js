@@ -30,3 +30,6 @@ function markStrip() {
     piece.classList.toggle("faded", isFaded(label));
   }
 }
+
+onCut.push(showStrip);
+onName.push(showStrip);

@@ -148,3 +148,6 @@ find("tree").addEventListener("keydown", (event) => {
   find("tree-told").textContent = `${branchName(focused)}, ${plural(sizeOf(focused), "row")}`;
 });
 find("tree").addEventListener("blur", () => { focused = null; hover(null); });
+
+onCut.push(drawTree);
+onName.push(drawTree);
