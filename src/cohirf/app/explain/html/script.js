@@ -6,3 +6,5 @@ function scriptText() {
 }
 const showScript = () => { find("script").textContent = scriptText(); };
 find("save-script").addEventListener("click", () => saveFile("clusters.py", `${scriptText()}\nprint(labels)\n`, "text/x-python"));
+
+onCut.push(showScript);
