@@ -14,6 +14,31 @@ import typer
 
 import cohirf
 from cohirf.app.cli.errors import Interrupted
+from cohirf.app.cli.fit_options import (
+    BatchSize,
+    Checkpoint,
+    Clusters,
+    Device,
+    Drop,
+    Eps,
+    ImageColumn,
+    Impute,
+    Jobs,
+    Keep,
+    Kinds,
+    LabelColumn,
+    MaxFeatures,
+    Merging,
+    MinClusterSize,
+    ModelOut,
+    Places,
+    ReportOut,
+    Scale,
+    Seed,
+    TextColumn,
+    VectorColumn,
+    Views,
+)
 from cohirf.app.cli.options import (
     DataFile,
     DataOptions,
@@ -22,16 +47,13 @@ from cohirf.app.cli.options import (
     Force,
     Header,
     IdColumn,
-    Imputing,
     Json,
     LabelsOut,
-    Merge,
     MethodOptions,
     ModelFile,
     Param,
     Quiet,
     RequiredLabelsOut,
-    Scaling,
     ScreenOptions,
     Sheet,
     argument,
@@ -109,214 +131,36 @@ def fit(
     data: DataFile,
     estimator: Estimator = None,
     param: Param = None,
-    clusters: Annotated[
-        str | None,
-        option(
-            "--clusters",
-            "Clustering",
-            "The number of final clusters, before --min-cluster-size is applied. By default, that "
-            "of the base method; if it has none, auto chooses it.",
-            metavar="INT|auto|levels",
-        ),
-    ] = None,
-    merge: Annotated[
-        Merge | None,
-        option(
-            "--merge",
-            "Clustering",
-            "How groups merge after the levels: compact for round clusters, connected for long "
-            "ones, graph for many features. By default, auto decides it.",
-        ),
-    ] = None,
-    views: Annotated[
-        int | None,
-        option(
-            "--views",
-            "Clustering",
-            "Number of random feature views at each level (R in the paper); 5 by default.",
-            metavar="INT",
-            min=1,
-        ),
-    ] = None,
-    max_features: Annotated[
-        str | None,
-        option(
-            "--max-features",
-            "Clustering",
-            "Number or fraction of features in each view (q in the paper); 1.0 by default, which "
-            "is all of them.",
-            metavar="INT|FLOAT",
-        ),
-    ] = None,
-    min_cluster_size: Annotated[
-        str | None,
-        option(
-            "--min-cluster-size",
-            "Clustering",
-            "Smallest size of a final cluster: a number of rows, or a fraction of all. Rows of "
-            "smaller clusters get the label -1.",
-            metavar="INT|FLOAT",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        option(
-            "--seed",
-            "Clustering",
-            "Seed of views, batches, base methods and samples; 0 by default.",
-            metavar="INT",
-        ),
-    ] = None,
-    eps: Annotated[
-        str | None,
-        option(
-            "--eps",
-            "Clustering",
-            "The radius of DBSCAN, which is then the base method; with --places a length, such as "
-            "2km, 500m or 1mi.",
-            metavar="FLOAT|TEXT",
-        ),
-    ] = None,
-    batch_size: Annotated[
-        str | None,
-        option(
-            "--batch-size",
-            "Size",
-            "Approximate number of rows that are clustered together, or the memory that the fit "
-            "may use. By default, auto from 50,000 rows on, for K-Means from 1 GB on, and all "
-            "rows below.",
-            metavar="INT|auto|2GB",
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        str | None,
-        option(
-            "--checkpoint",
-            "Size",
-            "Folder in which the fit stores the results of its batches: the same command goes on "
-            "where a fit was stopped.",
-            metavar="FOLDER",
-        ),
-    ] = None,
-    n_jobs: Annotated[
-        int | None,
-        option(
-            "--n-jobs",
-            "Size",
-            "Number of views or batches that are computed at the same time; -1 is all cores. "
-            "1 by default.",
-            metavar="INT",
-        ),
-    ] = None,
-    device: Annotated[
-        str | None,
-        option(
-            "--device",
-            "Size",
-            "Where batches are computed, such as cuda. It needs --estimator torch-kmeans.",
-            metavar="TEXT",
-        ),
-    ] = None,
-    label_column: Annotated[
-        str | None,
-        option(
-            "--label-column",
-            "Data",
-            "Column with known classes: not a feature; the clusters are compared with it.",
-            metavar="NAME",
-        ),
-    ] = None,
+    clusters: Clusters = None,
+    merge: Merging = None,
+    views: Views = None,
+    max_features: MaxFeatures = None,
+    min_cluster_size: MinClusterSize = None,
+    seed: Seed = None,
+    eps: Eps = None,
+    batch_size: BatchSize = None,
+    checkpoint: Checkpoint = None,
+    n_jobs: Jobs = None,
+    device: Device = None,
+    label_column: LabelColumn = None,
     id_column: IdColumn = None,
-    drop: Annotated[
-        list[str] | None,
-        option("--drop", "Data", "A column to leave out. May be repeated.", metavar="NAME"),
-    ] = None,
-    kinds: Annotated[
-        list[str] | None,
-        option(
-            "--as",
-            "Data",
-            "What a column is: number, category, boolean, date, date:FORMAT, id or text. All cells "
-            "that are not of this kind are taken as missing. May be repeated. By default, it is "
-            "decided from the cells.",
-            metavar="NAME=KIND",
-        ),
-    ] = None,
-    scale: Annotated[
-        Scaling,
-        option(
-            "--scale",
-            "Data",
-            "standard: mean 0 and standard deviation 1; minmax: range 0 to 1. auto, the default, "
-            "is none if --estimator is given, because parameters such as eps refer to unscaled "
-            "data, and standard otherwise.",
-        ),
-    ] = "auto",
-    impute: Annotated[
-        Imputing,
-        option(
-            "--impute",
-            "Data",
-            "median, the default, or mean: fill missing numbers with the median or mean of their "
-            'column; in categories, missing cells are the level "missing". none: refuse them.',
-        ),
-    ] = "median",
+    drop: Drop = None,
+    kinds: Kinds = None,
+    scale: Scale = "auto",
+    impute: Impute = "median",
     delimiter: Delimiter = None,
     header: Header = None,
     sheet: Sheet = None,
-    vectors: Annotated[
-        str | None,
-        option(
-            "--vectors",
-            "Data",
-            "Column of vectors, such as embeddings, to cluster by their cosine; other columns are "
-            "no features.",
-            metavar="NAME",
-        ),
-    ] = None,
-    text: Annotated[
-        str | None,
-        option(
-            "--text",
-            "Data",
-            "Column of texts: clusters are named by words, and the report shows topics. "
-            "--clusters 200,40,8 gives levels.",
-            metavar="NAME",
-        ),
-    ] = None,
-    images: Annotated[
-        str | None,
-        option(
-            "--images",
-            "Data",
-            "Column of images, as bytes or paths: with --text, the report has small copies of "
-            "those of typical rows.",
-            metavar="NAME",
-        ),
-    ] = None,
-    places: Annotated[
-        tuple[str, str] | None,
-        option(
-            "--places",
-            "Data",
-            "Two columns with degrees, which are the only features: cluster by distance along the "
-            "globe.",
-            metavar="LATITUDE LONGITUDE",
-        ),
-    ] = None,
+    vectors: VectorColumn = None,
+    text: TextColumn = None,
+    images: ImageColumn = None,
+    places: Places = None,
     json: Json = False,
     quiet: Quiet = False,
     out: LabelsOut = None,
-    keep: Annotated[
-        bool, switch("--keep", "Output", "Write the columns of the data to --out, too.")
-    ] = False,
-    model: Annotated[
-        Path | None, option("--model", "Output", "Save the model to this new file.", metavar="FILE")
-    ] = None,
-    report: Annotated[
-        Path | None,
-        option("--report", "Output", "Write a report to this .html file.", metavar="FILE"),
-    ] = None,
+    keep: Keep = False,
+    model: ModelOut = None,
+    report: ReportOut = None,
     force: Force = False,
 ) -> None:
     """Cluster the rows of a file."""

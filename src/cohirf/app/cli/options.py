@@ -138,7 +138,6 @@ Param = Annotated[
 
 Scaling = Literal["auto", "standard", "minmax", "none"]
 Imputing = Literal["median", "mean", "none"]
-Merge = Literal["auto", "compact", "connected", "graph"]
 
 
 # -- groups of options
