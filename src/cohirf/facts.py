@@ -93,8 +93,7 @@ def rate_choice(model: CoHiRF) -> Choice | None:
     # after an update, or if small clusters are noise, these are not the clusters that were chosen
     if model.history_ or choice.n_clusters != model.n_clusters_:
         return choice
-    summary = model._state.summary.value
-    if summary is None or summary.groups.weights is not None:  # stored rows have no weights
+    if model._state.is_weighted:  # stored rows have no weights
         return choice
     seed = model.random_state if isinstance(model.random_state, Integral) else 0
     entropy = root_entropy(int(seed))

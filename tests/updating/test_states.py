@@ -4,6 +4,7 @@ that failed.
 
 from collections import Counter
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
-from cohirf import CoHiRF, load
+from cohirf import CoHiRF, load, merge
 from cohirf.app.explain import write_report
+from cohirf.facts import FitFacts
+from cohirf.rows.later import Later
 
 BLOBS = make_blobs(300, centers=4, random_state=0)[0]
 SPREAD = make_blobs(300, centers=4, cluster_std=2.0, random_state=0)[0]
@@ -209,3 +212,25 @@ def test_an_updated_model_of_noise_alone_can_be_saved(tmp_path):
     assert model.n_clusters_ == 0
     model.save(tmp_path / "model")
     assert (load(tmp_path / "model").labels_ == -1).all()
+
+
+@pytest.mark.parametrize("batch_size", [None, 100])
+def test_the_state_says_whether_rows_have_weights(batch_size, tmp_path):
+    model = CoHiRF(n_clusters=3, batch_size=batch_size, random_state=0).fit(BLOBS)
+    assert not model._state.is_weighted
+    model.partial_fit(BLOBS[:50], sample_weight=np.full(50, 2.0))
+    assert model._state.is_weighted
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model")._state.is_weighted
+    plain = CoHiRF(n_clusters=3, batch_size=batch_size, random_state=0).fit(BLOBS)
+    assert merge([plain, model])._state.is_weighted
+    assert not merge([plain, plain])._state.is_weighted
+
+
+def test_facts_of_a_fit_do_not_make_what_updates_need():
+    given = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS)
+    unmade = Later(lambda: pytest.fail("what updates need was made"))
+    given._become(given, replace(given._state, summary=unmade))
+    assert FitFacts.of(given).choice.n_halves > 0
+    weighted = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS, sample_weight=np.full(300, 2.0))
+    assert FitFacts.of(weighted).choice.n_halves == 0

@@ -133,7 +133,7 @@ def collect_results(
     )
     summary = _summarize(settings, data, weights, rows, kept, clusters, contraction, levels)
     found = make_state(data, positive, clusters, kept, rows, contraction, levels)
-    return replace(found, summary=summary)
+    return replace(found, summary=summary, is_weighted=weights is not None)
 
 
 def make_state(

@@ -106,6 +106,7 @@ class FittedState:
     summary: Annotated[
         Later[Summary | None], ranges.OPTIONAL, ranges.Holds(_check_same_rows, "n_rows")
     ]
+    is_weighted: bool = False  # whether rows have other weights than 1
     changes: Changes | None = None  # what the last update has changed
     history: Annotated[tuple[Step, ...], ranges.Holds(_check_history, "summary")] = ()
     names: dict[int, str] = field(default_factory=dict)  # of clusters, by their numbers

@@ -169,7 +169,8 @@ def climb(settings: Settings, transition: Transition) -> FittedState:
         )
         levels = RunLevels(records, state.level, batches.tally, tally)
         found = make_state(data, None, clusters, kept, rows, contraction, levels)
-        return replace(found, batch_size=summary.batch_size)
+        is_weighted = groups.weights is not None
+        return replace(found, batch_size=summary.batch_size, is_weighted=is_weighted)
 
 
 def upper_mass(groups: RowGroups, *, sum_mass: bool) -> Mass:

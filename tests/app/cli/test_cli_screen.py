@@ -21,7 +21,8 @@ from cohirf import CoHiRF, __version__, progress
 from cohirf.app.cli import main
 from cohirf.app.cli.console import Console, TextGrid, grid_lines, wrap
 from cohirf.app.cli.errors import explain, flag_of, one_line
-from cohirf.app.cli.options import Imputing, Merge, Scaling, read_parameters
+from cohirf.app.cli.fit_options import Merge
+from cohirf.app.cli.options import Imputing, Scaling, read_parameters
 from cohirf.app.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.wording import setting, writing_settings
 
