@@ -10,7 +10,12 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, make_blobs
 
 from cohirf import CoHiRF, open_source
-from cohirf.app.explain.effects import find_traits, find_traits_of_sets, measure_effects
+from cohirf.app.explain.effects import (
+    find_phrases,
+    find_traits,
+    find_traits_of_sets,
+    measure_effects,
+)
 from cohirf.app.explain.table import Table, read_table
 from cohirf.app.explain.words import join_levels
 
@@ -284,3 +289,17 @@ def test_what_fills_half_of_a_cluster_is_no_trait():
     table = read_table(pd.DataFrame({"x": x, "y": y}), np.arange(100))
     traits, _ = find_traits(table, np.repeat([0, 1], 50), np.arange(2))
     assert [trait.feature.name for trait in traits] == ["y"]
+
+
+def test_a_value_that_only_a_cluster_has_is_its_name():
+    packs = np.r_[np.full(6, 75.0), np.arange(94) % 5]
+    labels = np.repeat([1, 0], [6, 94])
+    table = read_table(pd.DataFrame({"packs": packs}), np.arange(100))
+    many, few = find_traits(table, labels, np.arange(2))
+    assert [many[0].phrase, few[0].phrase] == ["low packs", "packs: 75"]
+    assert (few[0].fact.statistic, few[0].fact.value) == ("own value", 75)
+    assert "packs: 75" in find_phrases(table, labels, np.array([1]))[0]
+    packs[-1] = 75  # of another cluster
+    shared = read_table(pd.DataFrame({"packs": packs}), np.arange(100))
+    assert find_traits(shared, labels, np.arange(2))[1][0].phrase == "high packs"
+    assert "packs: 75" not in find_phrases(shared, labels, np.array([1]))[0]

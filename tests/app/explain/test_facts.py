@@ -277,6 +277,10 @@ def check_values(fact, table, labels, is_here):
         values = numbers_of(table[name])
     inside = np.nanmean(values[is_here])
     assert value == pytest.approx(inside)
+    if fact["statistic"] == "own value":
+        assert (np.isclose(values, value) == is_here).all()
+        assert float(words.rpartition(": ")[2].replace(",", "")) == pytest.approx(value, rel=0.006)
+        return
     if "average" not in words or fact["relation"] == "most different":
         assert np.mean(~np.isnan(values[is_here])) >= 0.5
     if fact["statistic"] == "share" and fact["relation"] == "is":

@@ -165,7 +165,7 @@ def test_neighbours_in_a_series_are_summed_up():
     names = names_of(
         pd.DataFrame(years | {"size": np.where(labels == 1, 5.0, rng.normal(size=150))}), labels
     )
-    assert sorted(names[1].split(", ")) == ["high rate 1969 to 1971", "large"]
+    assert sorted(names[1].split(", ")) == ["high rate 1969 to 1971", "size: 5"]
     assert names[2].startswith("low rate 1973")
 
 

@@ -96,6 +96,8 @@ class Trait:
         If neighbours in a series have the same trait: all of them, such as "1969 to 1971".
     is_value : bool
         Whether the mean is said, too, because the sibling has the same words.
+    is_own_value : bool
+        Whether all rows of the cluster have the same value, which no other row has.
     """
 
     feature: Feature
@@ -106,12 +108,15 @@ class Trait:
     is_middle: bool = False
     span: str = ""
     is_value: bool = False
+    is_own_value: bool = False
 
     @cached_property
     def phrase(self) -> str:
         """The trait in a few words, such as "low spend"."""
         if self.feature.kind == "level":
             return say_level(self.feature, self.inside, self.outside)
+        if self.is_own_value:
+            return f"{self.feature.plain}: {self.feature.say(self.inside)}"
         if self.is_value or not self.span:
             name = self.feature.plain
         else:
@@ -132,6 +137,8 @@ class Trait:
         feature = self.feature
         if feature.kind == "level":
             return self._claim(self.phrase, "is")
+        if self.is_own_value:
+            return replace(self._claim(self.phrase, "is"), statistic="own value")
         if self.is_middle:
             return self._claim(self.phrase, "near")
         return self._claim(self.phrase, "above" if self.effect > 0 else "below")
@@ -206,7 +213,32 @@ def find_traits_of_sets(table: Table, labels: IntArray, sets: Sets) -> list[list
             _traits_of(table.features, series, likeness, effects, is_middle, place)
             for place in places
         ]
-    return found
+    return [
+        [_with_own_value(table, labels, some, trait) for trait in traits]
+        for some, traits in zip(sets, found, strict=True)
+    ]
+
+
+def _with_own_value(table: Table, labels: IntArray, some: Sequence[int], trait: Trait) -> Trait:
+    """Return a trait of some clusters; of a number, with whether all their rows have one value,
+    which no other row has.
+    """
+    if trait.feature.kind != "number":
+        return trait
+    is_here = np.isin(labels, some)
+    is_own = _has_own_value(table, table.features.index(trait.feature), is_here)
+    return replace(trait, is_own_value=is_own)
+
+
+def _has_own_value(table: Table, column: int, is_here: NDArray[np.bool_]) -> bool:
+    """Return whether several rows all have one value of a number, which no other row has."""
+    if is_here.sum() < TRAIT.rows_per_value or is_here.all():
+        return False
+    cells = as_dense(table.values[:, [column]])[:, 0]
+    own = cells[is_here]
+    if own.min() < own.max() or (cells[~is_here] == own[0]).any():
+        return False
+    return table.known is None or bool(table.known[is_here, column].all())
 
 
 def _compare_sets(
@@ -237,11 +269,25 @@ def find_phrases(table: Table, labels: IntArray, clusters: IntArray) -> list[set
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [set() for _ in clusters]
     series = Series.of(table.features)
-    return [
+    found = [
         _phrases_of(table.features, series, effects, is_middle, place)
         for effects, is_middle in _compare_sets(table, labels, clusters[:, None].tolist())
         for place in range(len(effects.n_rows))
     ]
+    for phrases, cluster in zip(found, clusters.tolist(), strict=True):
+        phrases |= _say_own_values(table, labels == cluster)
+    return found
+
+
+def _say_own_values(table: Table, is_here: NDArray[np.bool_]) -> set[str]:
+    """Return the values that all of some rows have, and no other row."""
+    columns = np.flatnonzero(_is_kind(table.features, "number")).tolist()
+    own = [column for column in columns if _has_own_value(table, column, is_here)]
+    first = int(is_here.argmax())
+    return {
+        f"{table.features[column].plain}: {table.features[column].say(table.values[first, column])}"
+        for column in own
+    }
 
 
 def _phrases_of(
@@ -566,7 +612,10 @@ def find_splits(table: Table, labels: IntArray, sets: Sets, siblings: Sets) -> l
             found.append(
                 _find_split(table, series, both, of_clusters) if both.n_rows.min() else None
             )
-    return found
+    return [
+        None if trait is None else _with_own_value(table, labels, some, trait)
+        for some, trait in zip(sets, found, strict=True)
+    ]
 
 
 def _find_split(
