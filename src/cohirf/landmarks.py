@@ -18,6 +18,9 @@ point, the row is decided by this first look; if clusters are well separated, th
 row. The other rows are compared with points: by a k-d tree if there are few features, and otherwise
 with the points of the nearest ball, and then of each other ball that can still contain the nearest
 point.
+
+With a few points there is nothing to be gained by balls. Then a row of the matrix of bounds has the
+bounds of one point, so that each step is one pass over long rows.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ from cohirf.rows.containers import container_of
 from cohirf.rows.distances import DifferenceOffsets, find_nearest, find_offsets, measure_distances
 from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
+from cohirf.rows.policy import BLOCK
+from cohirf.rows.threads import map_blocks, map_in_threads
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,9 @@ class LandmarkPolicy:
     tree_features: int = 12
     tree_points: int = 500
     ball_rows: int = 1000  # with fewer, to prepare balls takes longer than the search
-    searched_rows: int = 2**14  # at a time
+    searched_rows: int = 2**15  # at a time
+    # compared point by point: twice as fast with 20 points in 20 dimensions, slower with 50 in 5
+    few_points: int = 32
     block_values: int = 2**21  # of a temporary matrix
     # of a matrix that is read several times, so that it stays in a cache; with fewer, threads
     # would wait for each other between short steps
@@ -280,6 +287,12 @@ class NearestLabel:
         return cls(Expanded.of_points(points), labels, tree, offsets)
 
     @cached_property
+    def _has_few(self) -> bool:
+        """Whether there are so few points that rows are compared with one after the other."""
+        is_dense = container_of(self.points.values).is_dense
+        return is_dense and len(self.labels) <= LANDMARK.few_points
+
+    @cached_property
     def balls(self) -> Balls | None:
         """What each of many rows is compared with first.
 
@@ -302,8 +315,7 @@ class NearestLabel:
         else:
             find = self._look_and_search
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
-        for start in range(0, X.shape[0], LANDMARK.searched_rows):
-            block = slice(start, start + LANDMARK.searched_rows)
+        for block in row_blocks(X.shape[0], LANDMARK.searched_rows):
             found[block] = find(self.prepare(X[block]))
         return found
 
@@ -328,6 +340,8 @@ class NearestLabel:
         """Return the label of the nearest of all points."""
         if self.tree is not None:
             return np.asarray(self.labels[self.tree.query(as_array(X))[1]])
+        if self._has_few and X.dtype == self.points.values.dtype:
+            return _label_among_few(X, self.points, self.labels)
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
         step = LANDMARK.cached_values // len(self.labels) + 1
         for start in range(0, len(found), step):
@@ -349,6 +363,30 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
     order = np.lexsort((squares, of_rows))
     nearest[undecided] = close[order[np.flatnonzero(np.diff(of_rows, prepend=-1))]]
     return np.asarray(labels[nearest])
+
+
+def _label_among_few(X: Any, points: Expanded, labels: IntArray) -> IntArray:
+    """Return the label of the point nearest to each row, of so few that each takes a pass.
+
+    Bounds lack |x|^2, which is the same for all points of a row.
+    """
+    found = np.empty(X.shape[0], dtype=labels.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = _square(X)[1]
+        lower = points.values @ X.T
+        lower *= -2
+        lower += points.squares[:, None]
+        upper = lower.min(axis=0) + (error + points.error.max())
+        may_be_nearest = lower <= upper
+    for label, is_near in zip(labels, may_be_nearest, strict=True):
+        np.putmask(found, is_near, label)
+    # not one: NaN is never near
+    n_near = np.add.reduce(may_be_nearest.view(np.uint8), axis=0, dtype=np.uint8)
+    undecided = np.flatnonzero(n_near != 1)
+    if len(undecided):
+        rows = Expanded.of_rows(X[undecided], X.dtype)
+        found[undecided] = _label_among(rows, points, labels)
+    return found
 
 
 def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:
@@ -587,13 +625,29 @@ class NestedCells:
 
     def label(self, X: Any) -> Any:
         """Return the number of the point of each row, where the rows are."""
-        nearest = self.centres.label(X)
         if not is_here(X):
+            nearest = self.centres.label(X)
             found = find_nearest(X, self.points, groups=self.owner, group_of_row=nearest)
             return look_up(np.arange(len(self.owner)), found)
-        found = np.empty(X.shape[0], dtype=np.int64)
-        for rows in split(nearest):
+        nearest = np.empty(X.shape[0], dtype=np.int64)
+        found = np.empty_like(nearest)
+
+        def find_centres(block: slice) -> None:
+            nearest[block] = self.centres.label(X[block])
+
+        def find_points(rows: IntArray) -> None:
             found[rows] = self.parts[nearest[rows[0]]].label(X[rows])
+
+        map_blocks(find_centres, X.shape[0])
+        of_centres = split(nearest)
+        map_in_threads(
+            find_points,
+            [
+                rows[block]
+                for rows in of_centres
+                for block in row_blocks(len(rows), BLOCK.thread_rows)
+            ],
+        )
         return found
 
 

@@ -43,6 +43,7 @@ from cohirf.rows.grouping import (
     put_back,
     row_blocks,
 )
+from cohirf.rows.policy import BLOCK
 from cohirf.rows.storage import (
     ArrayRows,
     ArrayWeights,
@@ -146,7 +147,12 @@ class ReadRows:
         def map_some(block: slice) -> None:
             found[block] = function(fill_missing(take_rows(X, block), self.column_means))
 
-        map_blocks(map_some, X.shape[0])
+        # a function divides its rows further if that saves time; copies of rows stay small
+        if self.column_means is None:
+            block_rows = max(BLOCK.thread_rows, DATA.mapped_cells // X.shape[1])
+        else:
+            block_rows = BLOCK.thread_rows
+        map_blocks(map_some, X.shape[0], block_rows)
 
     @property
     def _are_here(self) -> bool:

@@ -11,6 +11,7 @@ class DataPolicy:
 
     numbered_rows: int = 2**22  # of one task
     mapped_rows: int = 2**18  # the same for rows whose values are read
+    mapped_cells: int = 2**24  # of rows in memory that are assigned to points together
     chunks: int = 64  # of a source with at least as many batches, on Dask: on any cluster the same
     # Within these limits, products of weights and values neither overflow nor vanish: squares of
     # values are finite.
