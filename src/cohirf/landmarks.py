@@ -62,7 +62,7 @@ class LandmarkPolicy:
     tree_features: int = 12
     tree_points: int = 500
     ball_rows: int = 1000  # with fewer, to prepare balls takes longer than the search
-    searched_rows: int = 2**15  # at a time
+    searched_rows: int = 2**14  # at a time
     # compared point by point: twice as fast with 20 points in 20 dimensions, slower with 50 in 5
     few_points: int = 32
     block_values: int = 2**21  # of a temporary matrix
@@ -315,8 +315,13 @@ class NearestLabel:
         else:
             find = self._look_and_search
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
-        for block in row_blocks(X.shape[0], LANDMARK.searched_rows):
+
+        def label_some(block: slice) -> None:
             found[block] = find(self.prepare(X[block]))
+
+        map_blocks(
+            label_some, X.shape[0], BLOCK.thread_rows if self._has_few else LANDMARK.searched_rows
+        )
         return found
 
     def prepare(self, X: Any) -> Any:
@@ -629,16 +634,12 @@ class NestedCells:
             nearest = self.centres.label(X)
             found = find_nearest(X, self.points, groups=self.owner, group_of_row=nearest)
             return look_up(np.arange(len(self.owner)), found)
-        nearest = np.empty(X.shape[0], dtype=np.int64)
-        found = np.empty_like(nearest)
-
-        def find_centres(block: slice) -> None:
-            nearest[block] = self.centres.label(X[block])
+        nearest = self.centres.label(X)
+        found = np.empty(X.shape[0], dtype=np.int64)
 
         def find_points(rows: IntArray) -> None:
             found[rows] = self.parts[nearest[rows[0]]].label(X[rows])
 
-        map_blocks(find_centres, X.shape[0])
         of_centres = split(nearest)
         map_in_threads(
             find_points,

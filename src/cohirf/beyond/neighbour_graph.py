@@ -19,7 +19,7 @@ an edge between them are joined by their shortest connection, so that the graph 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from cohirf.beyond.policy import GRAPH
 from cohirf.rows.arrays import stored_cells
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import BLOCK_ROWS, ROUNDING, FloatArray, IntArray
+from cohirf.rows.threads import map_in_threads
 
 
 def count_graph_rows(n_features: int) -> int:
@@ -155,18 +156,26 @@ class NeighbourGraph:
                 )
             largest = int(np.bincount(part).argmax())
             near = self._find_near_parts(part, n_parts)
-            for small in range(n_parts):
-                if small == largest:
-                    continue
-                inside = np.flatnonzero(part == small)
-                inside = inside[:: -(-len(inside) // GRAPH.compared_rows)]
-                outside = np.flatnonzero(part != small if near is None else near[small][part])
-                one_end, other_end, length = container_of(self.points).nearest_pair(
-                    self.points[inside], self.points[outside]
-                )
-                found_one.append(int(inside[one_end]))
-                found_two.append(int(outside[other_end]))
+            others = [small for small in range(n_parts) if small != largest]
+            shortest = map_in_threads(partial(self._leave_part, part, near), others)
+            for one_end, other_end, length in shortest:
+                found_one.append(one_end)
+                found_two.append(other_end)
                 lengths.append(length)
+
+    def _leave_part(
+        self, part: IntArray, near: NDArray[np.bool_] | None, number: int
+    ) -> tuple[int, int, float]:
+        """Return the points and the length of the shortest connection between a part, of which some
+        points are looked at, and the other ones.
+        """
+        inside = np.flatnonzero(part == number)
+        inside = inside[:: -(-len(inside) // GRAPH.compared_rows)]
+        outside = np.flatnonzero(part != number if near is None else near[number][part])
+        one, other, length = container_of(self.points).nearest_pair(
+            self.points[inside], self.points[outside]
+        )
+        return int(inside[one]), int(outside[other]), length
 
     def _find_near_parts(self, part: IntArray, n_parts: int) -> NDArray[np.bool_] | None:
         """Return, for each of many parts, to which others its shortest connection is sought.

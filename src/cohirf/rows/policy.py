@@ -13,6 +13,8 @@ class BlockPolicy:
     # rows of a block that a thread takes: so few that 16 threads end at about the same time. A
     # multiple of 256, the rows that scikit-learn's K-Means compares at a time.
     thread_rows: int = 2**15
+    # the same for K-Means, which sets the limits of threads for each block, one after the other
+    predicted_rows: int = 2**17
     most_sums: int = 64  # blocks with sums of their own, which are in memory until all are added
     exemplar_cells: int = 2**19  # of rows that are compared with the means of their clusters
     product_cells: int = 2**20  # of products of sparse rows with points

@@ -114,13 +114,22 @@ def map_blocks(
     return map_in_threads(function, row_blocks(n_rows, block_rows or BLOCK.thread_rows))
 
 
-def sum_blocks(function: Callable[[slice], Any], n_rows: int, fewest_rows: int = 1) -> Any:
-    """Return the sum of what ``function`` returns for each block of ``n_rows`` rows.
+def map_sums(
+    function: Callable[[slice], Result], n_rows: int, fewest_rows: int = 1
+) -> list[Result]:
+    """Return what ``function`` returns for each of a few blocks of ``n_rows`` rows, which is in
+    memory for all of them.
 
-    A block has at least ``fewest_rows``, so that to add up sums takes less time than to make them.
+    A block has at least ``fewest_rows``, so that to put results together takes less time than to
+    make them. There is at least one block.
     """
     block_rows = max(BLOCK.thread_rows, fewest_rows, -(-n_rows // BLOCK.most_sums))
-    total, *others = map_blocks(function, n_rows, block_rows)
+    return map_blocks(function, n_rows, block_rows) or [function(slice(0, 0))]
+
+
+def sum_blocks(function: Callable[[slice], Any], n_rows: int, fewest_rows: int = 1) -> Any:
+    """Return the sum of what ``function`` returns for each block; see ``map_sums``."""
+    total, *others = map_sums(function, n_rows, fewest_rows)
     for other in others:
         total += other
     return total

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
@@ -29,7 +31,7 @@ from cohirf.rows.grouping import first_rows, rows_by_label
 from cohirf.rows.members import Members, Vectors, relative_mass
 from cohirf.rows.policy import BLOCK
 from cohirf.rows.storage import is_in_memory
-from cohirf.rows.threads import map_blocks, map_in_groups, sum_blocks
+from cohirf.rows.threads import map_blocks, map_in_groups, map_sums, sum_blocks
 
 
 class NumpyArrays(Container):
@@ -86,7 +88,15 @@ class NumpyArrays(Container):
     def look_up(self, table: Any, index: Any) -> Any:
         """Return the entry of a table at each index."""
         # indices are in range; no check is three times as fast
-        return table.take(index, axis=0, mode="clip")
+        if index.ndim != 1 or len(index) <= BLOCK.thread_rows:
+            return table.take(index, axis=0, mode="clip")
+        found = np.empty((len(index), *table.shape[1:]), dtype=table.dtype)
+
+        def look_up_some(block: slice) -> None:
+            table.take(index[block], axis=0, mode="clip", out=found[block])
+
+        map_blocks(look_up_some, len(index))
+        return found
 
     # ---- missing cells
 
@@ -247,54 +257,59 @@ class NumpyArrays(Container):
             distinct, numbers = np.unique(keys, return_inverse=True)
             return distinct, numbers.astype(index_dtype(len(keys)), copy=False)
         seen = np.zeros(n_keys, dtype=bool)
-        for block in row_blocks(len(keys)):
+
+        def see(block: slice) -> None:
             seen[keys[block].astype(np.intp, copy=False)] = True  # other integers are slow here
-            if block.start == 0 and seen.all():  # few keys are often all among the first rows
-                break
+
+        # few keys are often all among the first rows
+        see(slice(0, blocks.BLOCK_ROWS))
+        if not seen.all():
+            map_blocks(see, len(keys))
         distinct = np.flatnonzero(seen)
         if len(distinct) == n_keys:
             return distinct, keys.astype(index_dtype(len(keys)), copy=False)
         number_of_key = np.empty(n_keys, dtype=index_dtype(len(keys)))
         number_of_key[distinct] = np.arange(len(distinct), dtype=number_of_key.dtype)
-        return distinct, number_of_key.take(keys, mode="clip")
+        return distinct, self.look_up(number_of_key, keys)
 
     def pair_keys(self, left: Any, n_left: int, right: Any, n_right: int) -> Any:
         """Encode each pair (left, right) as one integer."""
         # labels of a base method can be wider than the keys need to be
-        keys: IntArray = np.multiply(
-            left, n_right, dtype=index_dtype(n_left * n_right), casting="unsafe"
-        )
-        keys += right.astype(keys.dtype, copy=False)
+        keys: IntArray = np.empty(len(left), dtype=index_dtype(n_left * n_right))
+
+        def pair_some(block: slice) -> None:
+            some = keys[block]
+            np.multiply(left[block], n_right, out=some, dtype=keys.dtype, casting="unsafe")
+            some += right[block].astype(keys.dtype, copy=False)
+
+        map_blocks(pair_some, len(keys))
         return keys
 
     def first_rows(self, labels: Any, n_labels: int) -> Any:
         """Return the first row with each label."""
-        first = np.full(n_labels, -1, dtype=index_dtype(len(labels)))
-        # few labels are often all among the first rows
-        for n_rows in (blocks.BLOCK_ROWS, len(labels)):
+        dtype = index_dtype(len(labels))
+
+        def find_in(block: slice) -> IntArray:
             # if an index repeats, numpy keeps the last assignment; in reversed order, that is the
             # first row
-            first[labels[:n_rows][::-1]] = np.arange(
-                min(n_rows, len(labels)) - 1, -1, -1, dtype=first.dtype
-            )
-            if (first >= 0).all():
-                break
+            first = np.full(n_labels, -1, dtype=dtype)
+            first[labels[block][::-1]] = np.arange(block.stop - 1, block.start - 1, -1, dtype=dtype)
+            return first
+
+        # few labels are often all among the first rows
+        first = find_in(slice(0, min(blocks.BLOCK_ROWS, len(labels))))
+        if len(labels) > blocks.BLOCK_ROWS and (first < 0).any():
+            for of_block in map_sums(find_in, len(labels), 8 * n_labels):
+                np.copyto(first, of_block, where=first < 0)
         return first
 
     def count(self, labels: Any, n_labels: int) -> Any:
         """Return the number of rows with each label."""
-        counts = np.zeros(n_labels, dtype=np.int64)
-        # each block adds to all counts
-        for block in row_blocks(len(labels), max(blocks.BLOCK_ROWS, n_labels)):
-            counts += np.bincount(labels[block], minlength=n_labels)
-        return counts
+        return _count(labels, 0, n_labels)
 
     def count_with_noise(self, labels: Any, n_labels: int) -> NDArray[np.int64]:
         """Return the number of rows with the label -1, and then with each other label."""
-        counts = np.zeros(n_labels + 1, dtype=np.int64)
-        for block in row_blocks(len(labels), max(blocks.BLOCK_ROWS, n_labels)):
-            counts += np.bincount(labels[block] + 1, minlength=n_labels + 1)
-        return counts
+        return _count(labels, -1, n_labels)
 
     def sum(self, labels: Any, values: Any, n_labels: int) -> Any:
         """Return the sum of ``values`` for each label."""
@@ -303,12 +318,22 @@ class NumpyArrays(Container):
 
     def best(self, scores: Any, labels: Any, n_labels: int, tie: float) -> IntArray:
         """Return the first row of each label whose score is near the highest."""
-        threshold = np.full(n_labels, -np.inf)
-        np.fmax.at(threshold, labels, scores)
-        threshold -= tie
-        found = first_rows(labels, n_labels)
+
+        def find_highest(block: slice) -> FloatArray:
+            highest = np.full(n_labels, -np.inf)
+            np.fmax.at(highest, labels[block], scores[block])
+            return highest
+
+        threshold: FloatArray = (
+            reduce(np.fmax, map_sums(find_highest, len(labels), 8 * n_labels)) - tie
+        )
+
+        def find_best(block: slice) -> IntArray:
+            return block.start + np.flatnonzero(scores[block] >= threshold[labels[block]])
+
+        found: IntArray = first_rows(labels, n_labels)
         # if an index repeats, the last assignment stays
-        best = np.flatnonzero(scores >= threshold[labels])[::-1]
+        best = np.concatenate(map_sums(find_best, len(labels)))[::-1]
         found[labels[best]] = best
         return found
 
@@ -337,9 +362,13 @@ class NumpyArrays(Container):
         """Return the row with each rank among those of a group, block by block."""
         found = np.empty(len(ranks), dtype=np.int64)
         n_before = np.zeros(n_groups, dtype=np.int64)
-        for block in row_blocks(len(labels), max(blocks.BLOCK_ROWS, n_groups)):
+
+        def sort_some(block: slice) -> tuple[slice, IntArray, IntArray]:
             of_block = np.asarray(labels[block])
-            starts, rows = rows_by_label(np.where(of_block < 0, n_groups - 1, of_block), n_groups)
+            return block, *rows_by_label(np.where(of_block < 0, n_groups - 1, of_block), n_groups)
+
+        in_blocks = row_blocks(len(labels), max(blocks.BLOCK_ROWS, n_groups))
+        for block, starts, rows in map_in_groups(sort_some, in_blocks):
             place = ranks - n_before[group]
             n_before += np.diff(starts)
             here = np.flatnonzero((place >= 0) & (ranks < n_before[group]))
@@ -355,27 +384,33 @@ class NumpyArrays(Container):
     def find_exemplars(self, rows: Any, labels: Any, means: Any) -> IntArray:
         """Return the row of each label that is nearest to its mean, from blocks of rows."""
         n_labels = means.shape[0]
-        nearest = np.full(n_labels, np.inf)
-        exemplars = np.full(n_labels, -1)
 
-        def measure(block: slice) -> tuple[IntArray, IntArray, FloatArray]:
+        def measure(block: slice) -> tuple[IntArray, FloatArray]:
             clustered = block.start + np.flatnonzero(labels[block] >= 0)
             own = labels[clustered]
             difference = rows.take(clustered) - means[own]
-            return clustered, own, container_of(difference).row_dots(difference, difference)
+            distances = container_of(difference).row_dots(difference, difference)
+            shortest = np.full(n_labels, np.inf)
+            np.minimum.at(shortest, own, distances)
+            found = np.full(n_labels, -1)
+            # of several, the first row is written last
+            best = np.flatnonzero(distances == shortest[own])[::-1]
+            found[own[best]] = clustered[best]
+            return found, shortest
 
         row_cells = container_of(means).stored(means).size // max(1, n_labels)
-        parts = row_blocks(rows.n_rows, max(1, BLOCK.exemplar_cells // max(1, row_cells)))
+        block_rows = max(1, n_labels, BLOCK.exemplar_cells // max(1, row_cells))
+        parts = row_blocks(rows.n_rows, block_rows)
         if is_in_memory(rows):
             measured = map_in_groups(measure, parts)
         else:
             measured = map(measure, parts)
-        for clustered, own, distances in measured:
-            closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
-            np.minimum.at(nearest, own[closer], distances[closer])
-            # of several, the first row is written last
-            best = closer[distances[closer] == nearest[own[closer]]][::-1]
-            exemplars[own[best]] = clustered[best]
+        exemplars = np.full(n_labels, -1)
+        nearest = np.full(n_labels, np.inf)
+        for found, distances in measured:
+            is_nearer = distances < nearest  # than all rows of the blocks before
+            exemplars[is_nearer] = found[is_nearer]
+            nearest[is_nearer] = distances[is_nearer]
         return exemplars
 
     def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
@@ -389,14 +424,37 @@ class NumpyArrays(Container):
         method = _run_k_means(some, mass, centres, n_passes)
         if some is X:
             return method.labels_
+
+        def predict(block: slice) -> Any:
+            # a fit has looked at all rows
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                return method.predict(X[block])
+
         # scikit-learn compares 256 rows at a time, which divide blocks: the labels are those of
         # all rows at once, to the last digit
-        return np.concatenate(map_blocks(lambda block: method.predict(X[block]), X.shape[0]))
+        return np.concatenate(map_blocks(predict, X.shape[0], BLOCK.predicted_rows))
 
 
 def _run_k_means(X: Any, mass: Any, centres: FloatArray, n_passes: int) -> KMeans:
     method = KMeans(len(centres), init=centres, n_init=1, max_iter=n_passes)
     return method.fit(X, sample_weight=mass)
+
+
+def _count(labels: Any, lowest: int, n_labels: int) -> NDArray[np.int64]:
+    """Return the number of rows with each label from ``lowest`` on.
+
+    The counts of all blocks take at most an eighth of the memory of labels of 64 bits.
+    """
+
+    def count_some(block: slice) -> NDArray[np.int64]:
+        counts = np.zeros(n_labels - lowest, dtype=np.int64)
+        # labels are converted, so blocks are small, but not so small that it takes longer to add up
+        for rows in row_blocks(block.stop - block.start, max(blocks.BLOCK_ROWS, n_labels)):
+            counts += np.bincount(labels[block][rows] - lowest, minlength=len(counts))
+        return counts
+
+    counts: NDArray[np.int64] = sum_blocks(count_some, len(labels), 8 * n_labels)
+    return counts
 
 
 class ArrayMembers(Members):
