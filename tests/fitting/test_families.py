@@ -131,15 +131,16 @@ def test_as_published_the_base_method_is_left_as_it_is():
     assert told(CoHiRF.as_published()) == (8, None)
 
 
-def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed():
+@pytest.mark.parametrize("several_batches", [False, True])
+def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed(several_batches):
     base = make_pipeline(PCA(2), KMeans(3, max_iter=200))
     method = family_of(CoHiRF(base)).inner_method(
-        BaseMethod.of(base), several_batches=False, one_view=False
+        BaseMethod.of(base), several_batches=several_batches, one_view=False
     )
     assert method.clusterer.max_iter == 10
     assert base[-1].get_params()["max_iter"] == 200
     few = TakesNumber(3).inner_method(
-        BaseMethod.of(KMeans(3, max_iter=4)), several_batches=False, one_view=False
+        BaseMethod.of(KMeans(3, max_iter=4)), several_batches=several_batches, one_view=False
     )
     assert few.clusterer.max_iter == 4
 

