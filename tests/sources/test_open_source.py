@@ -3,6 +3,8 @@ read.
 """
 
 import errno
+import gzip
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,19 +116,28 @@ def test_a_path_that_cannot_be_opened_is_named(name, error, message, tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_a_wrong_ending_is_told_from_the_content(tmp_path):
-    np.save(tmp_path / "data.npy", np.eye(3))
-    for name, kind in [
-        ("data.parquet", "Parquet"),
-        ("data.arrow", "an Arrow file"),
-        ("data.zarr", "a Zarr array"),
-    ]:
-        (tmp_path / name).write_bytes((tmp_path / "data.npy").read_bytes())
-        with pytest.raises(
-            ValueError,
-            match=rf"{name} cannot be read as {kind}: .* in another format: write it again, or",
-        ):
-            open_source(tmp_path / name)
+@pytest.mark.parametrize("ending", [ending for ending in FILES if ending != ".npy"])
+def test_a_wrong_ending_is_told_from_the_content(ending, tmp_path):
+    path = tmp_path / f"data{ending}"
+    with path.open("wb") as file:
+        np.save(file, np.eye(3))
+    said = r"cannot be read as (\w+ )*\w+: .*|has NUL bytes, .*"
+    with pytest.raises(ValueError, match=rf"^\S*data{ending} ({said})$") as caught:
+        open_source(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("data.parquet", "Parquet"), ("data.arrow", "an Arrow file"), ("data.zarr", "a Zarr array")],
+)
+def test_a_decoder_that_knows_no_better_says_that_the_file_is_damaged(name, kind, tmp_path):
+    (tmp_path / name).write_bytes(b"no")
+    with pytest.raises(
+        ValueError,
+        match=rf"{name} cannot be read as {kind}: .* in another format: write it again, or",
+    ):
+        open_source(tmp_path / name)
 
 
 def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
@@ -143,6 +154,9 @@ def test_options_of_csv_files_are_for_csv_files(option, tmp_path):
             TypeError, match=rf"{next(iter(option))} is only for CSV .*files: leave it out"
         ):
             open_source(data, **option)
+
+
+ROOT = Path(__file__).parents[2]
 
 
 class Words(Table):
@@ -194,6 +208,22 @@ def test_the_program_opens_a_file_once_and_the_next_one_with_the_options_of_the_
     assert csv_format(path, model) == {"header": False}
 
 
+@pytest.mark.parametrize("ending", FILES)
+def test_an_ending_is_on_the_pages_that_list_them(ending):
+    page = (ROOT / "docs" / "scale" / "files.rst").read_text(encoding="utf-8")
+    table = page.partition("Supported formats\n")[2].partition("\nExtras are")[0]
+    assert f"``{ending}``" in table
+    assert f"``{ending}``" in open_source.__doc__.partition("columns :")[0]
+
+
+@pytest.mark.parametrize("format_name", sorted({one.format_name for one in FILES.values()}))
+def test_a_format_is_named_in_the_help_of_the_program_and_on_its_page(format_name, cohirf):
+    page = (ROOT / "docs" / "start" / "command_line.rst").read_text(encoding="utf-8")
+    listed = page.partition("The formats are those of")[2].partition("\n\n")[0]
+    assert re.search(rf"\b{format_name.strip('.')}", listed)
+    assert re.search(rf"\b{format_name.strip('.')}", cohirf("fit", "--help").out)
+
+
 def test_optional_packages_are_imported_when_they_are_needed():
     script = "import sys, cohirf; print([name for name in ('zarr', 'dask') if name in sys.modules])"
     done = subprocess.run(
@@ -202,25 +232,23 @@ def test_optional_packages_are_imported_when_they_are_needed():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("name", "package", "extra"),
-    [
-        ("data.parquet", "pyarrow", "arrow"),
-        ("data.arrow", "pyarrow", "arrow"),
-        ("data.csv", "pyarrow", "arrow"),
-        ("data.zarr", "zarr", "zarr"),
-    ],
-)
-def test_a_missing_package_is_named_with_its_extra(name, package, extra, tmp_path, monkeypatch):
-    (tmp_path / name).write_text("x\n1\n", encoding="utf-8")
-    for module in [module for module in sys.modules if module.partition(".")[0] == package]:
+EXTRAS = {"pyarrow": "arrow", "zarr": "zarr", "python_calamine": "excel"}
+
+
+@pytest.mark.parametrize("ending", [ending for ending in FILES if ending != ".npy"])
+def test_a_missing_package_is_named_with_its_extra(ending, tmp_path, monkeypatch):
+    path = tmp_path / f"data{ending}"
+    lines = b"x\n1\n"
+    path.write_bytes(gzip.compress(lines) if ending.endswith(".gz") else lines)
+    for module in [module for module in sys.modules if module.partition(".")[0] in EXTRAS]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(
-        ImportError,
-        match=rf'^Reading .* needs {package}: install .* pip install "cohirf\[{extra}\]"',
-    ):
-        open_source(tmp_path / name)
+    for package in EXTRAS:
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=r"^Reading .* needs") as caught:
+        open_source(path)
+    found = re.search(r'needs (\w+): install .* pip install "cohirf\[(\w+)\]"', str(caught.value))
+    assert found, caught.value
+    assert EXTRAS[found[1]] == found[2]
 
 
 def test_numbers_are_those_of_the_columns():

@@ -1,7 +1,10 @@
 """What every source does, whatever it reads from: one table of kinds of storage, and one contract
 for all of them.
+
+A new format gets an entry in ``KINDS``, and one in ``READERS`` if it reads in a way of its own.
 """
 
+import gzip
 import hashlib
 import multiprocessing
 import os
@@ -22,10 +25,13 @@ import zarr
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.utils import check_array
+from workbooks import write_workbook
 
 from cohirf import CoHiRF, open_source
-from cohirf.sources import SourceChangedError
+from cohirf.sources import SourceChangedError, find_format, open_table
+from cohirf.sources.open_source import FILES as CLASSES
 from cohirf.sources.policy import CSV, READ
+from cohirf.sources.tables import StoredTable, Table
 
 N_ROWS = 1_100
 N_FEATURES = 4
@@ -120,10 +126,23 @@ def save_arrow(name="data.arrow", batch_rows=300, new=pa.ipc.new_file, compressi
 
 
 def save_csv(X, folder):
-    lines = [",".join(NAMES), *(",".join(map(repr, row)) for row in X.tolist())]
-    text = "\n".join(lines).replace("True", "true").replace("False", "false")
-    (folder / "data.csv").write_text(text, encoding="utf-8")
+    (folder / "data.csv").write_bytes(write_lines(X, ","))
     return folder / "data.csv"
+
+
+def save_compressed_tsv(X, folder):
+    (folder / "data.tsv.gz").write_bytes(gzip.compress(write_lines(X, "\t")))
+    return folder / "data.tsv.gz"
+
+
+def write_lines(X, delimiter):
+    lines = [delimiter.join(NAMES), *(delimiter.join(map(repr, row)) for row in X.tolist())]
+    return "\n".join(lines).replace("True", "true").replace("False", "false").encode()
+
+
+def save_sheet(X, folder):
+    pytest.importorskip("python_calamine")
+    return write_workbook(folder / "data.xlsx", {"data": [NAMES, *X.tolist()]})
 
 
 def save_zarr(**options):
@@ -169,7 +188,10 @@ KINDS = {
     "Arrow of one batch": Kind(save_arrow("data.ipc", batch_rows=10_000), NAMES, file=itself),
     "Arrow, compressed": Kind(save_arrow("data.feather", compression="lz4"), NAMES, file=itself),
     "Arrow stream": Kind(save_arrow(new=pa.ipc.new_stream, compression="zstd"), NAMES, file=itself),
-    "CSV": Kind(save_csv, NAMES, types=("f8", "i8", "?")),  # it is converted, and may go afterwards
+    # these are converted, and may go afterwards
+    "CSV": Kind(save_csv, NAMES, types=("f8", "i8", "?")),
+    "TSV, compressed": Kind(save_compressed_tsv, NAMES, types=("f8", "i8", "?")),
+    "spreadsheet": Kind(save_sheet, NAMES, types=("f8", "i8", "?"), handle_bytes=80_000),
     "Zarr": Kind(save_zarr(), types=(*TYPES, ">f8"), file=lambda data: data / "c" / "3" / "1"),
     "Zarr, version 2": Kind(
         save_zarr(zarr_format=2), types=(*TYPES, ">f4"), file=lambda data: data / "3.1"
@@ -191,7 +213,7 @@ KINDS = {
     ),
 }
 # One kind for each way of reading: what is checked before or after the rows are read is the same
-# for its variants.
+# for its variants. A spreadsheet becomes an array.
 READERS = (
     "array",
     "memory map",
@@ -265,6 +287,36 @@ def test_rows_are_those_of_the_array_in_any_order_and_from_any_thread(
         for rows, taken in zip(wanted, pool.map(source.take, wanted), strict=True):
             np.testing.assert_array_equal(dense(taken), X[rows])
     assert len(pickle.dumps(source)) < kind.handle_bytes  # what was decoded does not go along
+
+
+def test_every_class_of_files_has_a_kind_here(X, tmp_path):
+    found = set()
+    for name, kind in PATHS.items():
+        (tmp_path / name).mkdir()
+        found.add(find_format(kind.store(X, tmp_path / name)))
+    assert found == set(CLASSES.values())
+
+
+@of_all([name for name, kind in PATHS.items() if kind.names])
+def test_batches_of_a_table_have_the_columns_asked_for_and_the_types_that_it_says(
+    kind, X, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(vars(READ), "piece_bytes", 4_000)
+    table = open_table(kind.store(X, tmp_path))
+    assert isinstance(table, Table)
+    assert list(table.types) == NAMES
+    wanted = {name: table.types[name] for name in (NAMES[3], NAMES[0])}
+    for row_bytes in (None, 16):
+        batches = list(table.read(list(wanted), row_bytes=row_bytes))
+        types = [{field.name: str(field.type) for field in batch.schema} for batch in batches]
+        assert all(list(one.items()) == list(wanted.items()) for one in types)
+        assert sum(map(len, batches)) == N_ROWS
+    assert sorted(table.find_places([0, 7])) == [0, 7]
+    if isinstance(table, StoredTable):
+        assert table.n_rows == N_ROWS
+        for number, first in enumerate(table.starts):
+            below = pa.Table.from_batches(table.read(["a"], number))
+            np.testing.assert_array_equal(below["a"], X[first:, 0])
 
 
 @of_all()

@@ -83,7 +83,7 @@ def open_source(
 
         Or a folder:
 
-        - a Zarr array, version 2 or 3 (extra ``zarr``);
+        - ``.zarr``, or any other name: a Zarr array, version 2 or 3 (extra ``zarr``);
         - Parquet files, which are concatenated in the order of their names. Files whose names begin
           with ``.`` or ``_`` are ignored.
 

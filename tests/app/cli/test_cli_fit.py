@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-import zarr
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from test_sources import PATHS
 
 import cohirf as package
 from cohirf import CoHiRF, open_source, progress
@@ -183,63 +183,15 @@ def test_data_is_left_as_it_is_for_a_base_method_of_the_users(cohirf, folder, ir
     assert (read_labels() == expected_labels(iris[FEATURES].to_numpy(), DBSCAN(), views=1)).all()
 
 
-def store(iris, name):
-    """Write iris without names of rows and species; return the file."""
-    table = iris[FEATURES]
-    path = Path(name)
-    if name.endswith((".csv", ".csv.gz")):
-        table.to_csv(path, index=False)
-    elif name.endswith(".tsv"):
-        table.to_csv(path, index=False, sep="\t")
-    elif name.endswith(".parquet"):
-        table.to_parquet(path)
-    elif name.endswith(".arrow"):
-        with (
-            pa.OSFile(name, "wb") as sink,
-            pa.ipc.new_stream(sink, pa.Schema.from_pandas(table)) as writer,
-        ):
-            writer.write_table(pa.Table.from_pandas(table))
-    elif name.endswith(".feather"):
-        pyarrow.feather.write_feather(table, name)
-    elif name.endswith(".npy"):
-        np.save(path, table)
-    elif name.endswith(".zarr"):
-        zarr.save_array(name, table.to_numpy())
-    else:
-        path.mkdir()
-        for start in (0, 50, 100):
-            table[start : start + 50].to_parquet(path / f"{start:03}.parquet", index=False)
-    return path
-
-
 @pytest.mark.parametrize(
-    ("name", "scale"),
-    [
-        *(
-            (f"d.{kind}", "standard")
-            for kind in ("csv", "csv.gz", "tsv", "parquet", "arrow", "feather", "npy", "zarr")
-        ),
-        ("parts", "standard"),
-        ("d.arrow", "none"),
-    ],
+    ("kind", "scale"), [*((kind, "standard") for kind in PATHS), ("Arrow", "none")]
 )
-def test_every_format_gives_the_same_clusters(cohirf, folder, iris, name, scale):
-    data = store(iris, name)
-    outcome = cohirf(
-        "fit",
-        data,
-        "--scale",
-        scale,
-        "--views",
-        2,
-        "--clusters",
-        3,
-        "--out",
-        "labels.npy",
-        "--quiet",
-    )
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+def test_every_format_gives_the_same_clusters(cohirf, folder, iris, kind, scale):
     X = iris[FEATURES].to_numpy()
+    data = PATHS[kind].store(X, folder)
+    options = ("--scale", scale, "--views", 2, "--clusters", 3, "--out", "labels.npy", "--quiet")
+    outcome = cohirf("fit", data, *options)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     X = X if scale == "none" else StandardScaler().fit_transform(X)
     labels = np.load("labels.npy")
     assert labels.dtype == np.int64

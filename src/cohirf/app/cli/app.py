@@ -322,8 +322,8 @@ def consensus(
         Path,
         argument(
             "LABELS",
-            "A Parquet, CSV, Arrow, .npy or Zarr file with a column of integers for each "
-            "partition; -1 and empty cells mean no opinion on a row.",
+            "A file as cohirf fit reads it, with a column of integers for each partition; -1 and "
+            "empty cells mean no opinion on a row.",
         ),
     ],
     out: RequiredLabelsOut,
