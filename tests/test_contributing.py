@@ -41,8 +41,14 @@ def test_the_map_names_every_module_and_package_and_nothing_else() -> None:
     assert sorted(mapped()[""]) == sorted([*modules(PACKAGE), *of_the_application])
 
 
-def test_the_map_names_every_file_of_the_algorithm_and_nothing_else() -> None:
-    assert sorted(mapped()["algorithm/"]) == modules(PACKAGE / "algorithm")
+def test_the_map_names_every_file_of_the_folders_that_it_says() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    complete = text.partition("and every file of ")[2].partition("; of other")[0]
+    folders = re.findall(r"`([\w/]+/)`", complete)
+    assert {"algorithm/", "engines/", "sources/"} <= set(folders)
+    named = mapped()
+    for folder in folders:
+        assert sorted(named[folder]) == modules(PACKAGE / folder), folder
 
 
 def test_other_files_on_the_map_are_there() -> None:
