@@ -147,6 +147,7 @@ COMMANDS = (
     Command(
         "speed", "speed.density", "--seconds 240", ("density/dbscan", "density/hdbscan"), 40, True
     ),
+    Command("speed", "speed.graphs", "", ("graph_speed",), 3),
     Command("speed", "speed.peers", "", ("peers/spheres", "peers/blobs", "peers/files"), 25, True),
     Command(
         "speed",

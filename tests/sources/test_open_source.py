@@ -90,7 +90,7 @@ def test_columns_of_an_array_are_chosen_by_number(data):
         (
             "data.npz",
             ValueError,
-            r"data.npz has an unknown format: give a file whose name ends in .npy, .parquet, ",
+            r"data.npz is opened as a graph only: give graph=True, or --graph",
         ),
         (
             "empty",

@@ -16,6 +16,7 @@ from scipy import sparse
 from cohirf.optional import is_installed
 from cohirf.rows.arrays import narrow_indices
 from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.sources.graph_files import GraphSource
 
 SIMILARITIES = "affinity"  # the ``metric`` with which larger values are nearer
 LEAST_WEIGHT = 1e-30  # of similarities in float32; weaker edges are raised to it, as none may be 0
@@ -414,7 +415,7 @@ def open_graph(X: Any, metric: str) -> Graph:
 
     Parameters
     ----------
-    X : sparse matrix, square array, or pair of arrays (indices, distances)
+    X : sparse matrix, square array, pair of arrays (indices, distances), or GraphSource
         Distances or similarities. What a sparse matrix does not store is no edge; what it stores
         twice counts once, with the smaller distance or the larger similarity. In a pair, -1 in
         ``indices`` is no neighbour.
@@ -422,6 +423,8 @@ def open_graph(X: Any, metric: str) -> Graph:
         Whether these are distances or similarities.
     """
     is_similar = metric == SIMILARITIES
+    if isinstance(X, GraphSource):
+        X = X.read()
     if isinstance(X, tuple):
         matrix = _open_pair(X, is_similar=is_similar)
     elif sparse.issparse(X):
@@ -450,6 +453,8 @@ def open_new_edges(X: Any, metric: str, n_nodes: int) -> Any:
     Returns a CSR array with a row for each new node.
     """
     is_similar = metric == SIMILARITIES
+    if isinstance(X, GraphSource):
+        X = X.read()
     if isinstance(X, tuple):
         return _open_pair(X, is_similar=is_similar, n_nodes=n_nodes)
     if sparse.issparse(X):
@@ -542,6 +547,8 @@ def _open_sparse(X: Any, *, is_similar: bool) -> Any:
     """Return a sparse matrix in canonical CSR format, without edges that are none."""
     matrix = X if X.format in ("csr", "coo") else X.tocsr()
     if matrix.format == "csr":
+        _refuse_indices(matrix)
+    if matrix.format == "csr":
         matrix = narrow_indices(matrix)
     data = _check_values(_as_floats(matrix.data), is_similar=is_similar)
     is_edge = _are_edges(data, is_similar=is_similar)
@@ -558,6 +565,17 @@ def _open_sparse(X: Any, *, is_similar: bool) -> Any:
     if is_edge is not None:
         rows, columns, data = rows[is_edge], columns[is_edge], data[is_edge]
     return _from_edges(rows, columns, data, matrix.shape, is_similar=is_similar)
+
+
+def _refuse_indices(matrix: Any) -> None:
+    """Raise ValueError for a CSR matrix with columns that it does not have."""
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(
+            f"The graph of shape {matrix.shape} is damaged: {error}. Its indices must be from 0 to "
+            f"{matrix.shape[1] - 1:,}."
+        ) from error
 
 
 def _are_edges(data: NDArray[Any], *, is_similar: bool) -> NDArray[np.bool_] | None:

@@ -3,6 +3,7 @@
 from cohirf.sources.arrays import ArraySource
 from cohirf.sources.csv import MISSING, is_plain_number
 from cohirf.sources.files import SourceChangedError
+from cohirf.sources.graph_files import GraphSource
 from cohirf.sources.open_source import find_format, open_source, open_table
 from cohirf.sources.scaled import ScaledSource, unit_rows
 from cohirf.sources.source import (
@@ -26,6 +27,7 @@ __all__ = [
     "MISSING",
     "ArraySource",
     "ArrowTable",
+    "GraphSource",
     "NoRowsError",
     "NotNumbersError",
     "NumberColumn",

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from scipy import sparse
 
 from cohirf.sources.arrays import METADATA, ArraySource, DaskSource, NpySource, ZarrSource
 from cohirf.sources.csv import CsvTable
+from cohirf.sources.graph_files import USUAL, AnnDataGraph, EdgeTable, GraphSource, NpzGraph
 from cohirf.sources.source import ColumnChoice, Source, choose_numbers
 from cohirf.sources.tables import (
     ArrowTable,
@@ -54,6 +55,30 @@ FILES: dict[str, type[Source | Table]] = {
 }
 
 
+@overload
+def open_source(
+    data: Any,
+    *,
+    columns: ColumnChoice = ...,
+    delimiter: str | None = ...,
+    header: bool | None = ...,
+    sheet: str | None = ...,
+    graph: Literal[False] = ...,
+) -> Source: ...
+
+
+@overload
+def open_source(
+    data: Any,
+    *,
+    columns: ColumnChoice = ...,
+    delimiter: str | None = ...,
+    header: bool | None = ...,
+    sheet: str | None = ...,
+    graph: Literal[True] | str,
+) -> GraphSource: ...
+
+
 def open_source(
     data: Any,
     *,
@@ -61,7 +86,8 @@ def open_source(
     delimiter: str | None = None,
     header: bool | None = None,
     sheet: str | None = None,
-) -> Source:
+    graph: bool | str = False,
+) -> Source | GraphSource:
     r"""Open a file, a folder or an object in memory as a source of rows for a fit.
 
     ``CoHiRF.fit`` and ``predict`` read a source in blocks, so the data may be larger than memory.
@@ -104,10 +130,23 @@ def open_source(
         if it contains only numbers.
     sheet : str, optional
         For spreadsheets: the name of the sheet; the first one if None.
+    graph : bool or str, default=False
+        Whether the data is a graph, for ``CoHiRF(metric="precomputed")`` or ``metric="affinity"``:
+
+        - ``.npz``: a sparse matrix, as :func:`scipy.sparse.save_npz` writes it, or arrays
+          ``indices`` and ``distances``, as vector indexes return them;
+        - ``.h5ad``, ``.zarr``: AnnData, of which ``obsp["distances"]`` is read, or the matrix in
+          ``obsp`` that is named: ``graph="connectivities"`` (extra ``anndata``);
+        - ``.parquet``, ``.arrow``, or a data frame: an edge in each row, with the columns
+          ``source``, ``target`` and ``distance``, those that ``columns`` names, or the first three.
+          Nodes are whole numbers from 0 on, or text, and then they are numbered in the order of
+          their names.
+
+        Edges are read in blocks when the graph is fitted, and take the memory of a CSR matrix.
 
     Returns
     -------
-    source : Source
+    source : Source or GraphSource
         An object to pass to ``CoHiRF.fit``, ``predict`` and ``transform``.
 
     Raises
@@ -147,6 +186,9 @@ def open_source(
     array([[1.5, 2. ],
            [8. , 3. ]])
     """
+    if graph:
+        options = {"delimiter": delimiter, "header": header, "sheet": sheet}
+        return _open_graph(data, columns, USUAL if graph is True else str(graph), **options)
     if isinstance(data, str | os.PathLike):
         path = Path(data).expanduser()
         kind = find_format(path)
@@ -159,6 +201,41 @@ def open_source(
         return opened
     _choose_options(None, delimiter=delimiter, header=header, sheet=sheet)
     return _open_object(data, columns)
+
+
+def _open_graph(data: Any, columns: ColumnChoice, key: str, **options: Any) -> GraphSource:
+    """Return a file or a data frame as a graph; ``key`` names a matrix of AnnData."""
+    if isinstance(data, GraphSource):
+        return data
+    if not isinstance(data, str | os.PathLike):
+        table = open_table(data, **options)
+        if table is None:
+            raise TypeError(
+                f"A {type(data).__name__} cannot be opened as a graph: give a path or a table of "
+                "edges, or pass it to CoHiRF(metric='precomputed').fit."
+            )
+        return EdgeTable(table, columns)
+    path = Path(data).expanduser()
+    is_npz = path.name.lower().endswith(".npz")
+    if is_npz or path.name.lower().endswith(".h5ad") or (path / "obs").is_dir():
+        if not path.exists():
+            raise FileNotFoundError(f"{shown(path.absolute())} is not a file: check the path.")
+        _choose_options(None, **options)
+        if columns is not None:
+            raise TypeError(f"columns are only for tables of edges, not for {shown(path)}.")
+        return NpzGraph(path) if is_npz else AnnDataGraph(path, key)
+    table = open_table(path, **options)
+    if table is None:
+        raise ValueError(
+            f"{shown(path.absolute())} is not a graph: give a .npz file of SciPy, AnnData, or a "
+            "table of edges."
+        )
+    if isinstance(table, CsvTable):
+        raise TypeError(
+            f"{table.name} is text: give a graph as a Parquet file or as a data frame, such as "
+            "pandas.read_csv returns."
+        )
+    return EdgeTable(table, columns)
 
 
 def open_table(
@@ -210,6 +287,8 @@ def find_format(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"{name} is not a file: check the path.")
     endings = [ending for ending in FILES if path.name.lower().endswith(ending)]
+    if not endings and path.name.lower().endswith((".npz", ".h5ad")):
+        raise ValueError(f"{name} is opened as a graph only: give graph=True, or --graph.")
     if not endings:
         raise ValueError(
             f"{name} has an unknown format: give a file whose name ends in {', '.join(FILES)}."

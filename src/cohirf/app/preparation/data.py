@@ -96,7 +96,8 @@ class Data:
         wanted = None if list(columns) == self.columns else list(columns)
         if self.table is not None:
             return self.table.to_source(wanted)
-        return open_source(self.origin, columns=wanted, **self.csv)
+        source: Source = open_source(self.origin, columns=wanted, **self.csv)
+        return source
 
     def read(self, column: Name) -> Iterator[Any]:
         """Yield a label or id column as Arrow arrays of one type."""

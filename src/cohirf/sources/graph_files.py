@@ -1,0 +1,312 @@
+"""Sources of graphs: sparse matrices in ``.npz`` files, tables of edges, and AnnData.
+
+Edges are read in blocks into one CSR matrix, so that reading needs little memory beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.optional import import_optional
+from cohirf.rows.grouping import row_blocks, take_places
+from cohirf.sources.files import FileStamp, naming, shown
+from cohirf.sources.policy import READ
+from cohirf.sources.source import rows_within
+from cohirf.sources.tables import ARROW_NUMBERS, Table
+
+EDGE_COLUMNS = ("source", "target", "distance")
+NODES_PER_EDGE = 16  # larger numbers than so many for each edge are names that look like numbers
+USUAL = "distances"  # where scanpy keeps them in obsp
+
+
+class GraphSource(ABC):
+    """Base class of sources of graphs: all edges, read at once.
+
+    :func:`cohirf.open_source` returns one with ``graph=True``. Pass it to ``fit`` or ``predict`` of
+    ``CoHiRF(metric="precomputed")`` or ``metric="affinity"``.
+
+    Attributes
+    ----------
+    name : str
+        Its name in error messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Return the graph: a CSR array, a square array, or a pair (indices, distances)."""
+
+    def read_names(self) -> Sequence[str] | None:
+        """Return the name of each node; None if nodes have numbers only."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+
+class NpzGraph(GraphSource):
+    """A ``.npz`` file: a sparse matrix of SciPy, or arrays ``indices`` and ``distances``."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._file = FileStamp.of(path)
+        super().__init__(self._file.name)
+
+    def read(self) -> Any:
+        """Return the matrix, or the pair."""
+        with naming(self.name, "a graph in .npz"), zipfile.ZipFile(self._file.path) as archive:
+            members = {Path(name).stem for name in archive.namelist()}
+            if "format" not in members:
+                if not {"indices", "distances"} <= members:
+                    raise ValueError(
+                        "it has neither a sparse matrix, as scipy.sparse.save_npz writes it, nor "
+                        "the arrays indices and distances"
+                    )
+                return tuple(_read_member(archive, name) for name in ("indices", "distances"))
+            kind = str(_read_small(archive, "format").astype(str))
+            shape = tuple(int(size) for size in _read_small(archive, "shape"))
+            if kind != "csr":
+                return sparse.csr_array(sparse.load_npz(self._file.path))
+            return _make_csr(
+                shape, lambda name, narrowed: _read_member(archive, name, narrowed=narrowed)
+            )
+
+
+class EdgeTable(GraphSource):
+    """A table with a row for each edge: source, target, and distance or similarity.
+
+    Nodes are numbers from 0 on, or texts, which are numbered in their order.
+    """
+
+    def __init__(self, table: Table, columns: Any = None) -> None:
+        super().__init__(table.name)
+        self._table = table
+        self._columns = _choose_columns(table, columns)
+        source, target, value = self._columns
+        if table.types[value] not in ARROW_NUMBERS:
+            raise ValueError(
+                f"{self.name}: column {value!r} is {table.types[value]}: give distances or "
+                "similarities, which are numbers, or choose columns=[source, target, distance]."
+            )
+        kinds = {_kind_of_nodes(table.types[name]) for name in (source, target)}
+        if len(kinds) > 1 or "" in kinds:
+            raise ValueError(
+                f"{self.name}: the nodes in {source!r} are {table.types[source]} and those in "
+                f"{target!r} {table.types[target]}: give both as whole numbers from 0 on, or both "
+                "as text."
+            )
+        self._is_named = kinds == {"text"}
+
+    def read(self) -> Any:
+        """Return the edges as a CSR array: one pass counts those of each node, another fills it."""
+        names = self.read_names()
+        find = _find_names(names) if names is not None else _as_numbers
+        counts = np.zeros(len(names) if names is not None else 0, dtype=np.int64)
+        n_edges = n_nodes = 0
+        for source, target, values in self._blocks(find):
+            n_edges += len(values)
+            n_nodes = max(n_nodes, int(max(source.max(initial=-1), target.max(initial=-1))) + 1)
+            self._refuse_numbers(source, target, n_edges, n_nodes)
+            in_block = np.bincount(source, minlength=len(counts))
+            in_block[: len(counts)] += counts
+            counts = in_block
+        counts = np.append(counts, np.zeros(max(0, n_nodes - len(counts)), dtype=np.int64))
+        kind = np.int32 if max(n_edges, n_nodes) < 2**31 else np.int64
+        stored = self._table.types[self._columns[2]]
+        data = np.empty(n_edges, dtype=np.float32 if stored == "float" else np.float64)
+        indices = np.empty(n_edges, dtype=kind)
+        indptr = np.append(0, np.cumsum(counts))
+        next_places = indptr[:-1].copy()
+        for source, target, values in self._blocks(find):
+            places = take_places(source, next_places)
+            indices[places] = target
+            data[places] = values
+        return _sorted_csr((data, indices, indptr.astype(kind)), (len(counts), len(counts)))
+
+    def read_names(self) -> Sequence[str] | None:
+        """Return the names of the nodes, sorted; None if they are numbers."""
+        if not self._is_named:
+            return None
+        found: set[str] = set()
+        for batch in self._table.read(self._columns[:2]):
+            for column in batch.columns:
+                found.update(column.unique().to_pylist())
+        if None in found:
+            raise ValueError(f"{self.name} has an edge without a node: leave missing nodes out.")
+        return sorted(found)
+
+    def _blocks(self, find: Callable[[Any], NDArray[Any]]) -> Iterator[tuple[Any, Any, Any]]:
+        for batch in self._table.read(self._columns):
+            source, target, values = batch.columns
+            for name, column in zip(self._columns, batch.columns, strict=True):
+                if column.null_count:
+                    raise ValueError(
+                        f"{self.name}: column {name!r} has missing cells: leave these edges out."
+                    )
+            yield find(source), find(target), values.to_numpy(zero_copy_only=False)
+
+    def _refuse_numbers(self, source: Any, target: Any, n_edges: int, n_nodes: int) -> None:
+        lowest = min(source.min(initial=0), target.min(initial=0))
+        if lowest < 0:
+            raise ValueError(f"{self.name} has a node {lowest}: give whole numbers from 0 on.")
+        if n_nodes > NODES_PER_EDGE * (n_edges + READ.piece_rows):
+            raise ValueError(
+                f"{self.name} has a node {n_nodes - 1:,}, and only {n_edges:,} edges up to there: "
+                "nodes are numbered from 0 on. Give other numbers as text."
+            )
+
+
+class AnnDataGraph(GraphSource):
+    """A matrix in ``obsp`` of an AnnData file: ``.h5ad``, or a Zarr folder."""
+
+    def __init__(self, path: str | os.PathLike[str], key: str = USUAL) -> None:
+        self._path = Path(path).absolute()
+        self._key = key
+        super().__init__(f"{shown(self._path)} obsp[{key!r}]")
+
+    def read(self) -> Any:
+        """Return the matrix."""
+        with self._open() as root, naming(shown(self._path), "AnnData"):
+            group = root["obsp"][self._key]
+            if not hasattr(group, "keys"):
+                return np.asarray(group[...])
+            kind = group.attrs["encoding-type"]
+            shape = tuple(int(size) for size in group.attrs["shape"])
+            found = _make_csr(
+                shape, lambda name, narrowed: _read_stored(group[name], narrowed=narrowed)
+            )
+            return found if kind == "csr_matrix" else sparse.csr_array(found.T.tocsr())
+
+    def read_names(self) -> Sequence[str]:
+        """Return the names of the observations."""
+        io = import_optional("anndata", "anndata", "Reading AnnData").io
+        with self._open() as root, naming(shown(self._path), "AnnData"):
+            return [str(name) for name in io.read_elem(root["obs"]).index]
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        """Open the file; raise if it has no such matrix."""
+        with naming(shown(self._path), "AnnData"):
+            if self._path.is_dir():
+                zarr = import_optional("zarr", "anndata", "Reading AnnData")
+                root = zarr.open_group(self._path, mode="r")
+            else:
+                h5py = import_optional("h5py", "anndata", "Reading AnnData")
+                root = h5py.File(self._path, mode="r")
+            there = sorted(root["obsp"].keys()) if "obsp" in root else []
+        try:
+            if self._key not in there:
+                listed = ", ".join(map(repr, there)) or "nothing"
+                raise ValueError(
+                    f"{self.name} is not there: obsp has {listed}. Run scanpy.pp.neighbors before, "
+                    'or name another matrix with graph="...".'
+                )
+            yield root
+        finally:
+            if not self._path.is_dir():
+                root.close()
+
+
+# ---- parts of matrices, in blocks
+
+
+def _make_csr(shape: tuple[int, ...], read: Callable[[str, bool], NDArray[Any]]) -> Any:
+    """Return a CSR array whose parts are read by name, with narrow indices or as they are."""
+    indptr = read("indptr", False)
+    is_narrow = max(int(indptr[-1]), *shape) < 2**31
+    parts = (read("data", False), read("indices", is_narrow), indptr)
+    if is_narrow:
+        parts = (*parts[:2], indptr.astype(np.int32))
+    return _sorted_csr(parts, shape)
+
+
+def _sorted_csr(parts: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    matrix = sparse.csr_array(parts, shape=shape)
+    matrix.check_format(full_check=True)  # a damaged file may have indices beyond the last node
+    matrix.sort_indices()
+    return matrix
+
+
+def _read_stored(stored: Any, *, narrowed: bool) -> NDArray[Any]:
+    """Return a vector that is stored in HDF5 or Zarr."""
+    values: NDArray[Any] = np.empty(stored.shape, dtype=np.int32 if narrowed else stored.dtype)
+    for block in row_blocks(len(values), rows_within(READ.piece_bytes, stored.dtype.itemsize)):
+        values[block] = stored[block]
+    return values
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, *, narrowed: bool = False) -> NDArray[Any]:
+    """Return an array in a .npz file."""
+    with archive.open(f"{name}.npy") as file:
+        shape, is_fortran, stored = _read_header(file)
+        if stored.hasobject or is_fortran:
+            raise ValueError(f"{name} has type {stored}, or is in Fortran order")
+        values = np.empty(int(np.prod(shape)), dtype=np.int32 if narrowed else stored)
+        for block in row_blocks(len(values), rows_within(READ.piece_bytes, stored.itemsize)):
+            n_bytes = (block.stop - block.start) * stored.itemsize
+            values[block] = np.frombuffer(file.read(n_bytes), dtype=stored)
+        return values.reshape(shape)
+
+
+def _read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    if npy_format.read_magic(file) == (1, 0):
+        return npy_format.read_array_header_1_0(file)
+    return npy_format.read_array_header_2_0(file)
+
+
+def _read_small(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    with archive.open(f"{name}.npy") as file:
+        return np.asarray(npy_format.read_array(file, allow_pickle=False))
+
+
+# ---- columns of edges
+
+
+def _choose_columns(table: Table, columns: Any) -> list[str]:
+    if columns is None:
+        usual = all(name in table.types for name in EDGE_COLUMNS)
+        names = list(EDGE_COLUMNS) if usual else list(table.types)[:3]
+    else:
+        names = list(columns)
+    if len(names) != 3 or any(name not in table.types for name in names):
+        raise ValueError(
+            f"{table.name} has the columns {', '.join(map(str, table.types))}: a graph needs "
+            "source, target and distance. Name them: columns=[source, target, distance]."
+        )
+    return names
+
+
+def _kind_of_nodes(stored: str) -> str:
+    """Return what nodes of a type of Arrow are: "number", "text", or nothing."""
+    if stored in ARROW_NUMBERS and np.dtype(ARROW_NUMBERS[stored]).kind in "iu":
+        return "number"
+    return "text" if "string" in stored else ""
+
+
+def _as_numbers(column: Any) -> NDArray[np.int64]:
+    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
+
+
+def _find_names(names: Sequence[str]) -> Callable[[Any], NDArray[np.int64]]:
+    """Return a function that returns the places of texts among names."""
+    arrow = import_optional("pyarrow", "arrow", "A table of edges")
+    compute = import_optional("pyarrow.compute", "arrow", "A table of edges")
+
+    def find(column: Any) -> NDArray[np.int64]:
+        value_set = arrow.array(names, column.type)
+        found = compute.index_in(column, value_set=value_set)
+        return np.asarray(found.to_numpy(zero_copy_only=False)).astype(np.int64)
+
+    return find

@@ -1,0 +1,220 @@
+"""Graphs in files: sparse matrices, tables of edges, AnnData; what is damaged is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors, kneighbors_graph
+
+from cohirf import CoHiRF, open_source
+from cohirf.sources import GraphSource
+from cohirf.sources import graph_files as module
+
+X, Y = make_blobs(200, centers=3, cluster_std=0.6, random_state=3)
+GRAPH = kneighbors_graph(X, 12, mode="distance")
+EXPECTED = CoHiRF(metric="precomputed", n_clusters=3, random_state=0).fit_predict(GRAPH)
+
+
+def labels_of(source: Any, metric: str = "precomputed") -> Any:
+    assert isinstance(source, GraphSource)
+    return CoHiRF(metric=metric, n_clusters=3, random_state=0).fit_predict(source)
+
+
+def edge_table(*, named: bool = False, n_bytes: int = 8) -> Any:
+    edges = GRAPH.tocoo()
+    order = np.random.default_rng(0).permutation(edges.nnz)
+    names = np.array([f"node {number:03}" for number in range(len(X))], dtype=object)
+    return pd.DataFrame(
+        {
+            "distance": edges.data[order].astype(f"f{n_bytes}"),
+            "source": names[edges.row[order]] if named else edges.row[order],
+            "target": names[edges.col[order]] if named else edges.col[order],
+        }
+    )
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_sparse_matrix_of_scipy_is_a_graph(form: str, compressed: bool, tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "graph.npz", GRAPH.asformat(form), compressed=compressed)
+    source = open_source(tmp_path / "graph.npz", graph=True)
+    assert np.array_equal(labels_of(source), EXPECTED)
+    assert source.read_names() is None
+
+
+def test_wide_indices_are_narrowed_in_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "rows_within", lambda *_: 7)
+    wide = GRAPH.copy()
+    wide.indices = wide.indices.astype(np.int64)
+    wide.indptr = wide.indptr.astype(np.int64)
+    sparse.save_npz(tmp_path / "graph.npz", wide)
+    found = open_source(tmp_path / "graph.npz", graph=True).read()
+    assert found.indices.dtype == found.indptr.dtype == np.int32
+    assert found.has_sorted_indices
+    assert (sparse.csr_matrix(found) != GRAPH).nnz == 0
+
+
+def test_the_arrays_of_a_vector_index_are_a_graph(tmp_path: Path) -> None:
+    distances, indices = NearestNeighbors(n_neighbors=12).fit(X).kneighbors()
+    np.savez(tmp_path / "index.npz", indices=indices, distances=distances)
+    source = open_source(tmp_path / "index.npz", graph=True)
+    assert np.array_equal(labels_of(source), EXPECTED)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_table_of_edges_is_a_graph(ending: str, named: bool, tmp_path: Path) -> None:
+    table = edge_table(named=named)
+    path = tmp_path / f"edges{ending}"
+    table.to_parquet(path) if ending == ".parquet" else table.to_feather(path)
+    source = open_source(path, graph=True)
+    assert np.array_equal(labels_of(source), EXPECTED)
+    names = source.read_names()
+    assert names is None if not named else list(names)[7] == "node 007"
+
+
+def test_blocks_of_edges_fill_rows_in_any_order(tmp_path: Path) -> None:
+    edge_table(n_bytes=4).to_parquet(tmp_path / "edges.parquet", row_group_size=100)
+    found = open_source(tmp_path / "edges.parquet", graph=True).read()
+    assert found.dtype == np.float32
+    assert found.indices.dtype == np.int32
+    assert found.toarray() == pytest.approx(GRAPH.toarray(), rel=1e-6)
+
+
+def test_a_data_frame_of_edges_is_a_graph_with_columns_of_any_name() -> None:
+    table = edge_table().rename(columns={"source": "a", "target": "b", "distance": "d"})
+    source = open_source(table, graph=True, columns=["a", "b", "d"])
+    assert np.array_equal(labels_of(source), EXPECTED)
+    in_order = open_source(table[["a", "b", "d"]], graph=True)
+    assert np.array_equal(labels_of(in_order), EXPECTED)
+
+
+def write_anndata(folder: Path, ending: str) -> Path:
+    anndata = pytest.importorskip("anndata")
+    index = pd.Index([f"cell {number}" for number in range(len(X))], dtype=object)
+    similar = GRAPH.copy()
+    similar.data = np.exp(-similar.data)
+    data = anndata.AnnData(X.astype(np.float32), obs=pd.DataFrame(index=index))
+    data.var_names = pd.Index(["one", "two"], dtype=object)
+    data.obsp["distances"] = GRAPH
+    data.obsp["connectivities"] = similar.tocsc()
+    data.obsp["all"] = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    path = folder / f"cells{ending}"
+    data.write_h5ad(path) if ending == ".h5ad" else data.write_zarr(path)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore")  # of packages that write the file
+@pytest.mark.parametrize("ending", [".h5ad", ".zarr"])
+def test_anndata_holds_graphs(ending: str, tmp_path: Path) -> None:
+    path = write_anndata(tmp_path, ending)
+    source = open_source(path, graph=True)
+    assert np.array_equal(labels_of(source), EXPECTED)
+    assert list(source.read_names() or ())[3] == "cell 3"
+    similar = open_source(path, graph="connectivities")
+    assert adjusted_rand_score(Y, labels_of(similar, "affinity")) > 0.95
+    square = open_source(path, graph="all")
+    assert adjusted_rand_score(Y, labels_of(square, "affinity")) > 0.95
+    with pytest.raises(ValueError, match="'all', 'connectivities', 'distances'"):
+        open_source(path, graph="spam").read()
+
+
+def test_new_nodes_come_from_a_file(tmp_path: Path) -> None:
+    model = CoHiRF(metric="precomputed", n_clusters=3, random_state=0).fit(GRAPH)
+    sparse.save_npz(tmp_path / "new.npz", GRAPH[:30])
+    source = open_source(tmp_path / "new.npz", graph=True)
+    assert np.array_equal(model.predict(source), model.predict(GRAPH[:30]))
+
+
+# ---- what is refused
+
+
+def test_a_matrix_is_no_source_of_rows(tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "graph.npz", GRAPH)
+    with pytest.raises(ValueError, match="give graph=True, or --graph"):
+        open_source(tmp_path / "graph.npz")
+
+
+def test_other_arrays_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", X=X)
+    with pytest.raises(ValueError, match="neither a sparse matrix"):
+        open_source(tmp_path / "other.npz", graph=True).read()
+    np.save(tmp_path / "rows.npy", X)
+    with pytest.raises(ValueError, match="is not a graph"):
+        open_source(tmp_path / "rows.npy", graph=True)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"graph\.npz is not a file"):
+        open_source(tmp_path / "graph.npz", graph=True)
+
+
+def test_a_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "graph.npz"
+    sparse.save_npz(path, GRAPH, compressed=False)
+    path.write_bytes(path.read_bytes()[:-3000])
+    with pytest.raises(ValueError, match="truncated, damaged"):
+        open_source(path, graph=True).read()
+
+
+def test_an_index_beyond_the_last_node_is_refused(tmp_path: Path) -> None:
+    damaged = GRAPH.copy()
+    damaged.indices[5] = len(X)
+    np.savez(
+        tmp_path / "graph.npz",
+        data=damaged.data,
+        indices=damaged.indices,
+        indptr=damaged.indptr,
+        shape=damaged.shape,
+        format=b"csr",
+    )
+    with pytest.raises(ValueError, match="truncated, damaged"):
+        open_source(tmp_path / "graph.npz", graph=True).read()
+    with pytest.raises(ValueError, match="must be from 0 to 199"):
+        CoHiRF(metric="precomputed").fit(damaged)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"source": [0, 1, -1]}, "has a node -1"),
+        ({"source": [0, 1, 10**9]}, "Give other numbers as text"),
+        ({"source": ["a", "b", "c"]}, "both as whole numbers"),
+        ({"source": [0.5, 1, 2]}, "both as whole numbers"),
+        ({"distance": ["near", "far", "far"]}, "which are numbers"),
+        ({"distance": [1.0, None, 2.0]}, "missing cells"),
+        ({"distance": [1.0, -2.0, 2.0]}, "below 0"),
+    ],
+)
+def test_a_bad_table_of_edges_is_refused(changes: Any, message: str) -> None:
+    table = {"source": [0, 1, 2], "target": [1, 2, 0], "distance": [1.0, 2.0, 3.0]} | changes
+    with pytest.raises(ValueError, match=message):
+        CoHiRF(metric="precomputed").fit(open_source(pd.DataFrame(table), graph=True))
+
+
+def test_text_is_refused_with_a_way_to_read_it(tmp_path: Path) -> None:
+    edge_table().to_csv(tmp_path / "edges.csv", index=False)
+    with pytest.raises(TypeError, match=r"pandas\.read_csv"):
+        open_source(tmp_path / "edges.csv", graph=True)
+
+
+def test_a_table_of_two_columns_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs source, target and distance"):
+        open_source(pd.DataFrame({"source": [0], "target": [1]}), graph=True)
+
+
+def test_edges_that_repeat_count_once_with_the_smaller_distance() -> None:
+    table = pd.DataFrame(
+        {"source": [0, 0, 1, 2], "target": [1, 1, 2, 2], "distance": [3.0, 1.0, 2.0, 9.0]}
+    )
+    model = CoHiRF(metric="precomputed", n_clusters=1).fit(open_source(table, graph=True))
+    assert model.labels_.tolist() == [0, 0, 0]
