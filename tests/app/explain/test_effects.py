@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris, make_blobs
 
 from cohirf import CoHiRF, open_source
 from cohirf.app.explain.effects import (
+    find_missing,
     find_phrases,
     find_traits,
     find_traits_of_sets,
@@ -303,3 +304,13 @@ def test_a_value_that_only_a_cluster_has_is_its_name():
     shared = read_table(pd.DataFrame({"packs": packs}), np.arange(100))
     assert find_traits(shared, labels, np.arange(2))[1][0].phrase == "high packs"
     assert "packs: 75" not in find_phrases(shared, labels, np.array([1]))[0]
+
+
+def test_a_cluster_whose_cells_are_missing_is_told_by_them():
+    x, y, z = np.random.default_rng(0).normal(size=(3, 100))
+    labels = np.repeat([0, 1], [60, 40])
+    x[:60] = y[2:60] = np.nan
+    z[::2] = np.nan
+    table = read_table(pd.DataFrame({"x": x, "y": y, "z": z}), np.arange(100))
+    assert find_missing(table, labels, 0) == (["x", "y"], 58 / 60)
+    assert find_missing(table, labels, 1)[0] == []

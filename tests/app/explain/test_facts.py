@@ -48,6 +48,10 @@ def write_table(seed, path):
         columns["year"] = [str(1990 + row % 30) for row in range(n)]
         columns["code"] = [str(one) for one in rng.choice([1, 2, 3, 5, 9], size=n)]
         columns["pair"] = [str(1 + row // 2) for row in range(n)]
+        columns["late"] = [
+            f"{value:.2f}" if one else ""
+            for one, value in zip(score > 1, rng.random(n), strict=True)
+        ]
     if rng.random() < 0.3:
         days = 19_000 + 300 * group + rng.integers(700, size=n)
         columns["d"] = np.array(days, dtype="datetime64[D]").astype(str).tolist()
@@ -127,6 +131,13 @@ def check(fact, table, labels, features=None):
         assert words.startswith(f"{int(value):,} row")
     elif fact["statistic"] in ("level tells cluster", "cluster tells level"):
         check_told(fact, table, labels)
+    elif fact["statistic"] == "missing":
+        is_missing = (table[fact["columns"]] == "").all(axis=1).to_numpy()
+        assert value == pytest.approx(is_missing[is_here].mean())
+        assert f"of the {is_here.sum():,} rows" in words
+        for name in fact["columns"]:
+            assert (table[name][is_here] == "").mean() >= 0.9
+            assert (table[name][~is_here] == "").mean() <= 0.1
     elif fact["statistic"] == "adjusted Rand index":
         combined = table[fact["columns"]].agg("|".join, axis=1)
         assert adjusted_rand_score(combined, labels) == pytest.approx(value)
@@ -371,7 +382,9 @@ def check_table(folder, seed):
         facts = [
             fact["words"]
             for fact in document["facts"]
-            if fact["clusters"] == [number] and fact["relation"] != "most different"
+            if fact["clusters"] == [number]
+            and fact["relation"] != "most different"
+            and fact["statistic"] != "missing"
         ]
         if facts:  # all that the opening says of the cluster are facts
             said = ", ".join(dict.fromkeys(facts[1:]))

@@ -22,6 +22,7 @@ from cohirf.app.explain.effects import (
     Trait,
     agree_with_levels,
     find_difference,
+    find_missing,
     find_phrases,
     find_splits,
     find_traits,
@@ -382,10 +383,27 @@ def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
         larger, smaller = np.argsort(-sizes, kind="stable").tolist()
         most = find_difference(table, labels, larger, smaller)
         found += [] if most is None else [say_difference(most, numbers[larger], numbers[smaller])]
+    if len(numbers) <= WORD.named_clusters:
+        found += say_missing(sample)
     if sample.followed is not None:
         found.append(say_followed(sample.followed))
     if sample.repeated:
         found.append(say_repeated(table, labels, sample.repeated, len(numbers)))
+    return found
+
+
+def say_missing(sample: Sample) -> list[Fact]:
+    """Return which clusters are the rows whose cells of some columns are missing."""
+    found = list[Fact]()
+    model = sample.study.model
+    sizes = count_with_noise(cluster_positions(model), model.n_clusters_)[1:].tolist()
+    for cluster, number in enumerate(model.cluster_numbers_.tolist()):
+        columns, share = find_missing(sample.table, sample.labels, cluster)
+        if columns:
+            verbs = "is missing" if len(columns) == 1 else "are missing"
+            which = f"{percent(share)} of the {count_of(sizes[cluster], 'row')}"
+            words = f"In {which}, {join_words(columns)} {verbs}, and filled."
+            found.append(Fact(words, "missing", share, (number,), tuple(columns)))
     return found
 
 

@@ -749,6 +749,23 @@ def _tell(counts: FloatArray) -> float | None:
     return share if 1 - share <= (1 - TRAIT.told) * (1 - largest) else None
 
 
+def find_missing(table: Table, labels: IntArray, cluster: int) -> tuple[list[str], float]:
+    """Return the columns whose cells are missing in nearly all rows of a cluster, and in hardly any
+    other row; and in which share of its rows all of these are missing.
+    """
+    is_here = labels == cluster
+    if table.known is None or is_here.all() or not is_here.any():
+        return [], 0.0
+    weights = np.ones(len(labels)) if table.weights is None else table.weights
+    inside = np.average(~table.known[is_here], axis=0, weights=weights[is_here])
+    outside = np.average(~table.known[~is_here], axis=0, weights=weights[~is_here])
+    is_missing = (inside >= LEVEL.nearly_all) & (outside <= LEVEL.hardly)
+    columns = np.flatnonzero(is_missing)
+    names = dict.fromkeys(table.features[column].name for column in columns.tolist())
+    all_missing = ~table.known[is_here][:, columns].any(axis=1)
+    return [*names], float(np.average(all_missing, weights=weights[is_here]))
+
+
 def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> tuple[float, int]:
     """Return the adjusted Rand index of clusters and the combined levels of columns, and how many
     of these there are.

@@ -18,13 +18,15 @@ class Fact:
     words : str
         The claim as it is said.
     statistic : {"rows", "mean", "share", "own value", "level tells cluster", \
-"cluster tells level", "adjusted Rand index", "between", "density between", "density at border"}
+"cluster tells level", "adjusted Rand index", "missing", "between", "density between", \
+"density at border"}
         What was computed: the number of rows; the mean of a column; the share of the rows that have
         one of some levels; the value that all rows have, and no other row; the share of the rows
         that are in the cluster in which most rows of their level are, or that have the level that
         most rows of their cluster have; how much the clusters and combined levels of columns are
-        the same groups; the share of the rows that are between two clusters; or how dense rows are
-        there (``BadlyFitting`` defines these). Missing cells do not count, but of levels.
+        the same groups; the share of the rows that have no cell in any of the columns; the share of
+        the rows that are between two clusters; or how dense rows are there (``BadlyFitting``
+        defines these). Missing cells do not count, but of levels.
     value : float
         The statistic of the rows of the clusters. Dates are days since 1970-01-01.
     clusters : tuple of int
