@@ -218,6 +218,7 @@ def test_an_ending_is_on_the_pages_that_list_them(ending):
 
 @pytest.mark.parametrize("format_name", sorted({one.format_name for one in FILES.values()}))
 def test_a_format_is_named_in_the_help_of_the_program_and_on_its_page(format_name, cohirf):
+    assert format_name
     page = (ROOT / "docs" / "start" / "command_line.rst").read_text(encoding="utf-8")
     listed = page.partition("The formats are those of")[2].partition("\n\n")[0]
     assert re.search(rf"\b{format_name.strip('.')}", listed)

@@ -12,7 +12,8 @@ in ``tests/sources/test_open_source.py`` ask for it: in the docstring of ``open_
   which writes a temporary Arrow file, or ``SheetTable`` (``workbook.py``), which fits into memory.
 
 Its contract is ``tests/sources/test_sources.py``: add it to ``KINDS`` there, and to ``READERS`` if
-it reads in a way of its own.
+it reads in a way of its own. A new file has a line in CONTRIBUTING's map, and a place among the
+layers of ``cohirf.sources`` in ``pyproject.toml``.
 """
 
 from __future__ import annotations
