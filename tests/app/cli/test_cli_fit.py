@@ -601,6 +601,16 @@ def test_a_category_whose_levels_are_the_clusters_stays_and_the_way_without_it_i
     assert "region" not in without["headline"]
 
 
+def test_a_column_that_clusters_follow_and_are_apart_without_stays(cohirf, folder):
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 60)
+    apart = pd.DataFrame({"a": 20 * group + rng.normal(size=180), "b": rng.normal(size=180)})
+    apart.assign(of_last=np.where(group == 2, "ja", "nein")).to_csv("apart.csv", index=False)
+    outcome = cohirf("fit", "apart.csv", "--json")
+    assert "Without of_last, they are clearly apart" in json.loads(outcome.out)["headline"]
+    assert "--drop" not in outcome.err
+
+
 def test_the_clusters_of_the_program_are_those_of_the_library_on_the_prepared_table(
     cohirf, regions
 ):

@@ -164,8 +164,8 @@ def fit_file(
         document["numbers"],
         judged=console.as_json or not console.quiet,
     )
-    if followed := find_made(description.repeated or description.followed, prepared):
-        console.note(_offer_without(followed))
+    if repeated := find_made(description.repeated, prepared):
+        console.note(_offer_without(repeated))
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     nothing = (
