@@ -35,7 +35,9 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
+from cohirf.beyond.criterion import criterion_of
 from cohirf.beyond.merge_tree import MAX_LINKED
+from cohirf.beyond.merges import DEFAULT, NAMES
 from cohirf.beyond.policy import MERGE, NUMBER
 from cohirf.in_words import InWords
 from cohirf.problems import CRUMB
@@ -54,8 +56,8 @@ class Choice(InWords):
     ----------
     n_clusters : int
         The number of clusters.
-    merge : {"compact", "connected", "graph"}
-        How groups of rows were merged to that number.
+    merge : str
+        How groups of rows were merged to that number: a value of the parameter ``merge``.
     is_merge_given : bool
         Whether the parameter ``merge`` asked for that.
     min_share : float
@@ -91,9 +93,11 @@ class Choice(InWords):
     """
 
     n_clusters: Annotated[int, ranges.counts()]
-    merge: Annotated[str, ranges.OneOf(MERGES)] = "compact"
-    cuts: Annotated[FloatArray, ranges.shares(3)] = field(default_factory=lambda: np.array(NO_CUTS))
-    scores: Annotated[FloatArray, ranges.cells(3)] = field(
+    merge: Annotated[str, ranges.OneOf(NAMES)] = DEFAULT
+    cuts: Annotated[FloatArray, ranges.shares(len(MERGES))] = field(
+        default_factory=lambda: np.array(NO_CUTS)
+    )
+    scores: Annotated[FloatArray, ranges.cells(len(MERGES))] = field(
         default_factory=lambda: np.array(NO_CUTS)
     )
     candidates: Annotated[IntArray, ranges.counts(ranges.ANY)] = field(
@@ -131,13 +135,27 @@ class Choice(InWords):
 
     @property
     def is_compared(self) -> bool:
-        """Whether compact clusters were compared with others."""
+        """Whether merges were compared."""
         return not bool(np.isnan(self.cuts).any())
 
     @property
     def cut(self) -> float:
         """Share of near neighbours that the merge cuts; NaN if merges were not compared."""
+        if not self.is_compared:
+            return float(np.nan)
         return float(self.cuts[MERGES.index(self.merge)])
+
+    @property
+    def kind(self) -> str:
+        """What clusters the merge makes: the end of a sentence "The clusters are ..."."""
+        return criterion_of(self.merge).kind
+
+    @property
+    def is_around_means(self) -> bool:
+        """Whether the clusters lie around their means, so that a silhouette tells whether they are
+        apart.
+        """
+        return criterion_of(self.merge).around_means
 
     @property
     def is_clear(self) -> bool:

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
+from cohirf.beyond.merges import NAMES
 from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
 from cohirf.degrees.methods import DegreesMixin, density_of
 from cohirf.described import DescribedClusters
@@ -304,7 +305,7 @@ class CoHiRF(
             StrOptions({"auto", "levels"}),
             Interval(Integral, 1, None, closed="left"),
         ],
-        "merge": [StrOptions({"auto", "compact", "connected", "graph"})],
+        "merge": [StrOptions({"auto", *NAMES})],
         "metric": [StrOptions({"euclidean", "cosine", *validation.GRAPH_METRICS})],
         "views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both"), list],
         "max_features": [

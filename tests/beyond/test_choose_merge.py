@@ -11,10 +11,10 @@ from cohirf.beyond.choose_merge import (
     ComparedMerges,
     Figures,
     SampledRows,
-    cut_linkage,
     minimax_distances,
     weighted_ari,
 )
+from cohirf.beyond.cuts import cut_linkage
 from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.beyond.policy import MERGE
 from cohirf.choice import NumberedDivisions

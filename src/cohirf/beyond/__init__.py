@@ -4,8 +4,8 @@ local batches.
 The packages above choose these functions and pass them to the steps in ``cohirf.algorithm``, which
 do not know them.
 
-To change how groups merge into clusters, begin with ``link_groups`` in ``merge_tree`` (compact
-merges), ``TreeCutter`` in ``connected`` (parts of a spanning tree) and ``link_along_graph`` in
-``along_graph``; the last two follow the ``neighbour_graph``. ``choose_merge`` compares the three;
-``Chooser`` in ``fitting/merging.py`` and ``Fit.end`` in ``fitting/fit.py`` use them.
+To change how groups merge into clusters, or to add a way, begin with ``merges``: it has a file for
+each criterion, and says what one is made of. ``choose_merge`` divides rows by them and compares the
+divisions; ``Chooser`` in ``fitting/merging.py`` and ``EndOfLevels`` use it. ``neighbour_graph`` and
+``merge_tree`` have what criteria are made from.
 """

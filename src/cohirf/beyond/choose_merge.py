@@ -29,16 +29,18 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.beyond.along_graph import link_along_graph
-from cohirf.beyond.connected import TreeCutter
-from cohirf.beyond.merge_tree import as_linkage, as_merges, last_clusters, link_groups, move_groups
+from cohirf.beyond.criterion import Criterion, MergedRows, compared_criteria, criterion_of
+from cohirf.beyond.merge_tree import as_linkage, as_merges, move_groups
 from cohirf.beyond.neighbour_graph import NeighbourGraph
-from cohirf.beyond.policy import GRAPH, MERGE, NUMBER
+from cohirf.beyond.policy import GRAPH, MERGE
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.silhouette import mean_silhouettes
 
-MERGES = ("compact", "connected", "graph")
+COMPARED = compared_criteria()
+# Merges that "auto" compares, in the order of ``choice_.cuts``; a merge added here changes default
+# results and saved models. All that can be asked for are ``NAMES`` of ``merges``.
+MERGES = tuple(criterion.name for criterion in COMPARED)
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,8 @@ class ComparedMerges:
     @property
     def best(self) -> str:
         """The merge that fits the rows."""
-        leads = np.array([MERGE.lead, 0.0, 0.0])
-        return MERGES[int((self.scores + leads).argmax())]
+        head_starts = np.array([criterion.head_start for criterion in COMPARED])
+        return MERGES[int((self.scores + head_starts).argmax())]
 
 
 def centre(points: Any) -> Any:
@@ -102,8 +104,7 @@ def explain_vanishing(points: Any) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """At least two rows with masses, their neighbour graph, and how they are divided by merges that
-    follow it.
+    """At least two rows with masses, their neighbour graph, and how they are divided by merges.
 
     If clusters have at least a share of the mass (``min_share``), rows of smaller parts are in no
     cluster.
@@ -128,19 +129,14 @@ class SampledRows:
         return replace(self, has_all_columns=True)
 
     @cached_property
-    def _by_ward(self) -> FloatArray:
-        """The merges of rows by Ward's criterion."""
-        return link_groups(self.points, self.mass)
+    def _merged(self) -> dict[str, MergedRows]:
+        """The merges that were asked for, by name: each is made once."""
+        return {}
 
-    @cached_property
-    def cutter(self) -> TreeCutter:
-        """Cuts the spanning tree."""
-        return TreeCutter(self.graph.tree, self.graph.mass)
-
-    @cached_property
-    def along_graph(self) -> FloatArray:
-        """The merges of points along the graph."""
-        return link_along_graph(self.graph.affinity)
+    def _merge(self, criterion: Criterion) -> MergedRows:
+        if criterion.name not in self._merged:
+            self._merged[criterion.name] = criterion.merge_rows(self)
+        return self._merged[criterion.name]
 
     def take(self, rows: IntArray) -> SampledRows:
         """Return some of the rows, with a graph of their own."""
@@ -150,67 +146,46 @@ class SampledRows:
         """Return the cluster of each row by a merge, or -1, for each of several numbers of
         clusters.
         """
+        criterion = criterion_of(merge)
         min_mass = min_share * float(self.mass.sum())
-        if merge == "compact":
-            parts = LargeParts(self._by_ward, self.mass, min_mass)
-            return [parts.label(number) for number in numbers]
+        if not criterion.follows_graph:
+            return self._merge(criterion).divide(numbers, min_mass)
         if self._lacks_points(max(numbers, default=0)):
             return self._with_all_columns.divide(merge, numbers, min_share)
-        if merge == "connected":
-            return [labels for labels, _ in self._connect(numbers, min_mass)]
-        parts = LargeParts(self.along_graph, self.graph.mass, min_mass)
-        return [parts.label(number)[self.graph.point_of_row] for number in numbers]
+        of_points = self._merge(criterion).divide(numbers, min_mass)
+        return [labels[self.graph.point_of_row] for labels in of_points]
 
     def divide_best(self, number: int, min_share: float = 0.0) -> IntArray:
         """Return the cluster of each row, or -1, by the merge that fits the rows.
 
-        As in a fit, rows of compact clusters move to the nearest mean. If these clusters are
-        connected, too, no merge fits better.
+        As in a fit, rows of clusters around means move to the nearest one. If the first two merges
+        find the same clusters, no merge fits better.
         """
-        [compact] = self.divide("compact", [number], min_share)
-        some = np.flatnonzero(compact >= 0)
-        compact[some] = move_groups(self.points[some], self.mass[some], compact[some])
-        [connected] = self.divide("connected", [number], min_share)
-        if weighted_ari(compact, connected, self.mass) == 1:
-            return compact
-        divisions = [compact, connected, *self.divide("graph", [number], min_share)]
+        divisions: list[IntArray] = []
+        for criterion in COMPARED:
+            [labels] = self.divide(criterion.name, [number], min_share)
+            if criterion.around_means:
+                some = np.flatnonzero(labels >= 0)
+                labels[some] = move_groups(self.points[some], self.mass[some], labels[some])
+            divisions.append(labels)
+            if len(divisions) == 2 and weighted_ari(divisions[0], labels, self.mass) == 1:
+                return divisions[0]
         return divisions[MERGES.index(self.compare(divisions).best)]
-
-    def _connect(self, numbers: Sequence[int], min_mass: float) -> list[tuple[IntArray, float]]:
-        """Return, for each number of clusters, the connected cluster of each row, and the smallest
-        part that fits best: the lowest of equal ones.
-        """
-        shares = MERGE.smallest_parts
-        cuts = [
-            [self.cutter.cut(number, share, min_mass)[self.graph.point_of_row] for share in shares]
-            for number in numbers
-        ]
-        best = [0] * len(numbers)
-        # usually, all shares cut the same edges
-        unsure = [place for place, divisions in enumerate(cuts) if _differ(divisions)]
-        if unsure:
-            found = self.measure([labels for place in unsure for labels in cuts[place]])
-            of_numbers = found.score.reshape(-1, len(shares)).argmax(axis=1)
-            for place, share in zip(unsure, of_numbers.tolist(), strict=True):
-                best[place] = share
-        return [
-            (divisions[share], shares[share]) for divisions, share in zip(cuts, best, strict=True)
-        ]
 
     def link(
         self, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0
     ) -> FloatArray:
-        """Return the linkage of all rows by a merge that follows the graph.
+        """Return the linkage of all rows by a merge, to be cut into ``n_clusters`` or ``n_groups``.
 
-        Identical rows merge first.
+        See ``MergedRows.link``. Identical rows merge first.
         """
+        criterion = criterion_of(merge)
+        min_mass = min_share * float(self.mass.sum())
+        if not criterion.follows_graph:
+            return self._merge(criterion).link(n_clusters, n_groups, min_mass)
         if self._lacks_points(n_clusters):
             return self._with_all_columns.link(merge, n_clusters, n_groups, min_share)
-        of_points = self.along_graph
-        if merge == "connected":
-            min_mass = min_share * float(self.mass.sum())
-            [(_, smallest_part)] = self._connect([n_clusters], min_mass)
-            of_points = self.cutter.link(n_clusters, n_groups, smallest_part, min_mass)
+        of_points = self._merge(criterion).link(n_clusters, n_groups, min_mass)
         point = self.graph.point_of_row
         first = self.graph.first_row
         is_copy = np.ones(len(point), dtype=bool)
@@ -252,6 +227,10 @@ class SampledRows:
             ),
         )
 
+    def rate(self, divisions: Sequence[IntArray]) -> FloatArray:
+        """Return how well each of several divisions fits the rows: more is better."""
+        return self.measure(divisions).score
+
     def silhouettes(self, divisions: Sequence[IntArray]) -> FloatArray:
         """Return the mean silhouette of each of several divisions."""
         rows, distances, _ = self._compared
@@ -291,11 +270,6 @@ class SampledRows:
             found[one, two] = weighted_ari(divisions[one], divisions[two], self.mass)
         mean: FloatArray = found.sum(axis=1) / max(n_divisions - 1, 1)
         return mean
-
-
-def _differ(divisions: Sequence[IntArray]) -> bool:
-    """Return whether not all divisions have the same labels."""
-    return any(not np.array_equal(labels, divisions[0]) for labels in divisions[1:])
 
 
 def without_two_values(points: Any) -> Any:
@@ -362,103 +336,3 @@ def weighted_ari(labels: IntArray, other: IntArray, mass: FloatArray | None = No
     by_chance = of_labels * of_other / (of_all or 1)
     most = (of_labels + of_other) / 2
     return (both - by_chance) / (most - by_chance) if most > by_chance else 0.0
-
-
-def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:
-    """Return the cluster of each point after merging to ``n_clusters`` clusters, numbered from
-    0.
-    """
-    n_points = len(linkage) + 1
-    return np.unique(
-        last_clusters(linkage[: n_points - n_clusters], n_points), return_inverse=True
-    )[1]
-
-
-class LargeParts:
-    """The parts of all cuts of a linkage, of which those of at least ``min_mass`` count.
-
-    A few far points are not a cluster: they are cut off first, and do not count.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cohirf.beyond.choose_merge import LargeParts
-    >>> from cohirf.beyond.merge_tree import link_groups
-    >>> x, mass = np.array([[0.0], [1], [10], [11], [1000]]), np.array([9.0, 9, 9, 9, 1])
-    >>> parts = LargeParts(link_groups(x, mass), mass, min_mass=2)
-    >>> parts.count(2), parts.label(2).tolist()
-    (3, [0, 0, 1, 1, -1])
-    """
-
-    def __init__(self, linkage: FloatArray, mass: FloatArray, min_mass: float) -> None:
-        n_points = len(mass)
-        merged = linkage[:, :2].astype(np.int64)
-        nodes = np.append(mass, np.zeros(len(linkage))).tolist()
-        sizes = [1] * n_points
-        for left, right in merged.tolist():
-            nodes[len(sizes)] = nodes[left] + nodes[right]
-            sizes.append(sizes[left] + sizes[right])
-        starts = [0] * len(sizes)  # in an order of the points in which each part is in one piece
-        for node, (left, right) in zip(
-            range(len(sizes) - 1, n_points - 1, -1), merged[::-1].tolist(), strict=True
-        ):
-            starts[left], starts[right] = starts[node], starts[node] + sizes[left]
-        self.mass = mass
-        self.min_mass = min_mass
-        self.position, self.split_at = (
-            np.array(starts[:n_points]),
-            np.array(starts)[merged[::-1, 1]],
-        )
-        self.n_large = self._count_large(np.array(nodes), merged)
-
-    def _count_large(self, nodes: FloatArray, merged: IntArray) -> IntArray:
-        """Return how many parts of each cut are large, from the whole on, until too much mass is in
-        small ones.
-        """
-        large = np.where(nodes >= self.min_mass, nodes, 0)
-        above = large[len(self.mass) :]
-        below = large[merged]
-        n_large: IntArray = np.cumsum(
-            np.append(large[-1] > 0, (np.sum(below > 0, axis=1) - (above > 0))[::-1])
-        )
-        kept = np.cumsum(np.append(large[-1], (below.sum(axis=1) - above)[::-1]))
-        too_few = np.flatnonzero(kept < (1 - NUMBER.aside) * nodes[-1])
-        return n_large[: too_few[0]] if len(too_few) else n_large
-
-    def count(self, n_clusters: int) -> int:
-        """Return into how many parts to cut, so that ``n_clusters`` are large.
-
-        Or as many as possible.
-        """
-        n_most = self.n_large.max(initial=0)
-        if n_most:
-            return int(np.argmax(self.n_large >= min(n_clusters, n_most))) + 1
-        return 1
-
-    def label(self, n_clusters: int) -> IntArray:
-        """Return the cluster of each point, or -1 in parts that are too small."""
-        is_first = np.zeros(len(self.mass), dtype=np.int64)
-        is_first[self.split_at[: self.count(n_clusters) - 1]] = 1
-        part: IntArray = np.cumsum(is_first)[self.position]
-        is_large = np.bincount(part, weights=self.mass) >= self.min_mass
-        label: IntArray = np.where(is_large, np.cumsum(is_large) - 1, -1)[part]
-        return label
-
-
-def count_parts(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> int:
-    """Return into how many parts to cut, so that ``n_clusters`` of them have at least
-    ``min_mass``.
-    """
-    if min_mass <= 0:
-        return n_clusters
-    return LargeParts(linkage, mass, min_mass).count(n_clusters)
-
-
-def cut_large(linkage: FloatArray, mass: FloatArray, n_clusters: int, min_mass: float) -> IntArray:
-    """Return the cluster of each point, of which ``n_clusters`` have at least ``min_mass``.
-
-    -1 in smaller ones.
-    """
-    label = cut_linkage(linkage, count_parts(linkage, mass, n_clusters, min_mass))
-    is_large = np.bincount(label, weights=mass) >= min_mass
-    return np.where(is_large, np.cumsum(is_large) - 1, -1)[label]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -118,52 +118,47 @@ class EndOfLevels:
         """End with the groups, or those of several batches by the merges that fit better."""
         k = choice.n_clusters
 
-        def label(sample: SampleOfFit, merge: str = "compact") -> IntArray:
+        def label(sample: SampleOfFit, merge: str) -> IntArray:
             tree, position = self.last.growing(self._max_linked, None, linking(merge, k))()
             return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
 
         if not self.can_share_out:
-            return self.merge_groups(self.chooser.compare(choice, label, label))
+            return self.merge_groups(self.chooser.compare(choice, label, has_points=False))
         if not self._has_several_batches:
             return self.merge_groups(choice)
         choice = self.chooser.compare(choice, label)
-        if choice.merge != "compact":
-            return self._end_in_points(choice)
-        return self.merge_groups(choice)
+        if choice.is_around_means:
+            return self.merge_groups(choice)
+        return self._end_in_points(choice)
 
     def end_in_cells(self, choice: Choice) -> Ending:
-        """Share out rows among cells or connected groups, whichever fits them better, and merge
-        these.
-        """
+        """Share out rows among cells or points, whichever fits them better, and merge these."""
         k = choice.n_clusters
         min_share = choice.min_share
-        division: Division | None = None
+        divide = cache(partial(self._divide, k, min_share))  # points need no cells
 
-        def divide() -> Division:  # connected clusters need no cells
-            nonlocal division
-            if division is None:
-                division = self._divide(k, min_share)
-            return division
+        def label(sample: SampleOfFit, merge: str) -> IntArray:
+            return divide(merge).label(sample.values, k, min_share)
 
-        choice = self.chooser.compare(
-            choice, lambda sample: divide().label(sample.values, k, min_share)
-        )
-        if choice.merge != "compact":
+        choice = self.chooser.compare(choice, label)
+        if not choice.is_around_means:
             return self._end_in_points(choice)
-        cells = divide()
+        cells = divide(choice.merge)
         n_parts = cells.count_parts(k, min_share)
+        link = linking(choice.merge, k)
         refines = isinstance(cells.cells, Cells)
-        return self._share_out(cells, choice, n_clusters=n_parts, refines=refines)
+        return self._share_out(cells, choice, n_clusters=n_parts, link=link, refines=refines)
 
-    def _divide(self, n_clusters: int, min_share: float) -> Division:
-        """Return cells around the means of the groups."""
+    def _divide(self, n_clusters: int, min_share: float, merge: str) -> Division:
+        """Return cells around the means of the groups, merged around means."""
         candidates = leaves_as_candidates(self.first_level, self.last.state, self.data.column_means)
         rng = self._generator(Draw.CELLS) if self._has_several_batches else None
         n_cells = self._count_cells(n_clusters)
-        division = divide_by_means(self.last.groups, candidates, n_cells, rng)
+        link = linking(merge, n_clusters)
+        division = divide_by_means(self.last.groups, candidates, n_cells, rng, link)
         division = division.with_far_rows_last(min_share)
         n_parts = division.count_parts(n_clusters, min_share)
-        return self.chooser.refine(division, n_parts, min_share)
+        return self.chooser.refine(division, n_parts, min_share, link)
 
     def _end_in_points(self, choice: Choice) -> Ending:
         """Share out rows among groups of the points of the graph, and merge these as the points

@@ -25,6 +25,7 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.levels import FitState
 from cohirf.beyond.majority import N_CELLS
 from cohirf.beyond.merge_tree import MAX_LINKED
+from cohirf.beyond.merges import DEFAULT
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.locality import (
     LocalPlan,
@@ -214,8 +215,13 @@ class Family:
         return self.n_cells
 
     def wanted_merge(self, merge: str) -> str:
-        """Return the merge that the fit ends with, given the parameter: "auto" if it is chosen."""
-        return "compact"
+        """Return the merge that the fit ends with, given the parameter: "auto" if it is chosen.
+
+        The parameter has an effect on methods that take the number of clusters alone. The others,
+        such as DBSCAN, make the clusters themselves; if a number is given, these merge as by
+        default.
+        """
+        return DEFAULT
 
     def least_size(self, min_cluster_size: int) -> float:
         """Return the smallest weight of a cluster, given the smallest number of its rows.

@@ -1,5 +1,4 @@
-"""Which merges follow the levels: compact, connected or along the graph, to how many clusters, of
-which groups.
+"""Which merges follow the levels, to how many clusters, of which groups.
 
 A method such as K-Means divides space, so that its rows are shared out among cells. Other methods
 keep the groups that their batches have left. But if merges that follow the neighbour graph fit the
@@ -32,15 +31,11 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.runs import Survivors
-from cohirf.beyond.choose_merge import (
-    MERGES,
-    SampledRows,
-    centre,
-    count_parts,
-    cut_large,
-    cut_linkage,
-)
+from cohirf.beyond.choose_merge import MERGES, SampledRows, centre
+from cohirf.beyond.criterion import criterion_of
+from cohirf.beyond.cuts import count_parts, cut_large, cut_linkage
 from cohirf.beyond.merge_tree import (
+    MAX_LINKED,
     Groups,
     Link,
     MergeTree,
@@ -136,9 +131,13 @@ class Division:
 
 
 def divide_by_means(
-    groups: Groups, candidates: SampleOfFit, n_cells: int, rng: np.random.Generator | None = None
+    groups: Groups,
+    candidates: SampleOfFit,
+    n_cells: int,
+    rng: np.random.Generator | None = None,
+    link: Link = link_groups,
 ) -> Division:
-    """Return cells around the means of the heaviest groups, merged by Ward's criterion.
+    """Return cells around the means of the heaviest groups, and their merges.
 
     The medoid of a cell is the candidate that is nearest to its centre. A centre without any
     candidate is left out. Groups of several batches, for which there is a generator, are all of
@@ -169,12 +168,16 @@ def divide_by_means(
         candidates.values[medoids],
         means,
         mass,
-        link_groups(means, mass),
+        link(means, mass, MAX_LINKED),
     )
 
 
 def divide_by_centres(
-    division: Division, candidates: SampleOfFit, n_clusters: int, device: Any = None
+    division: Division,
+    candidates: SampleOfFit,
+    n_clusters: int,
+    device: Any = None,
+    link: Link = link_groups,
 ) -> Division | None:
     """Return the cells of a division within clusters whose centres K-Means has moved, beginning
     with its clusters.
@@ -217,15 +220,14 @@ def divide_by_centres(
         values[medoids],
         groups.means,
         groups.mass,
-        link_stages(groups, [owner]),
+        link_stages(groups, [owner], link=link),
     )
 
 
 def divide_by_points(
     candidates: SampleOfFit, merge: str, n_clusters: int, n_groups: int, min_share: float = 0.0
 ) -> Division:
-    """Return groups of candidates that merge early by a merge that follows their graph, and the
-    merges that follow.
+    """Return groups of candidates that merge early, and the merges that follow.
 
     If clusters have a smallest share, because their number was chosen, a few far rows merge last.
     """
@@ -398,15 +400,14 @@ def leaves_as_candidates(
 
 
 def linking(merge: str, n_clusters: int) -> Link:
-    """Return a function that links groups by one of ``MERGES``, which fits a number of clusters."""
-    if merge == "compact":
-        return link_groups
-    return partial(_link_points, merge, n_clusters)
+    """Return a function that links groups by a merge, to fit a number of clusters."""
+    return criterion_of(merge).link_groups or partial(_link_as_rows, merge, n_clusters)
 
 
-def _link_points(
+def _link_as_rows(
     merge: str, n_clusters: int, means: Any, mass: FloatArray, max_linked: int
 ) -> FloatArray:
+    """Return the linkage of groups whose means are merged as rows with masses, in a new graph."""
     linkage = SampledRows(means, mass).link(merge, n_clusters, max_linked)
     return raise_merges(linkage, means, mass)
 
@@ -430,7 +431,13 @@ class Chooser:
             return Choice(self.n_clusters)
         return choose_number(self.sample.compared, self.rng, self.min_share)
 
-    def refine(self, division: Division, n_clusters: int, min_share: float = 0.0) -> Division:
+    def refine(
+        self,
+        division: Division,
+        n_clusters: int,
+        min_share: float = 0.0,
+        link: Link = link_groups,
+    ) -> Division:
         """Return the division by centres that follow from a division, if these can be moved."""
         if not 1 < n_clusters < len(division.rows):
             return division
@@ -438,7 +445,7 @@ class Chooser:
         # of rows that were read once, few may be known
         if len(sample.rows) < MERGE.rows_per_cluster * n_clusters:
             return division
-        refined = divide_by_centres(division, sample, n_clusters, self.device)
+        refined = divide_by_centres(division, sample, n_clusters, self.device, link)
         if refined is None:
             return division
         return refined.with_far_rows_last(min_share)
@@ -451,34 +458,37 @@ class Chooser:
     def compare(
         self,
         choice: Choice,
-        label_compact: Callable[[SampleOfFit], IntArray],
-        label_groups: Callable[[SampleOfFit, str], IntArray] | None = None,
+        label: Callable[[SampleOfFit, str], IntArray],
+        *,
+        has_points: bool = True,
     ) -> Choice:
         """Return the choice with its merge.
 
-        ``label_compact`` returns the compact cluster of each row of a sample. Other clusters are
-        those of the rows of the sample, unless ``label_groups`` returns them, given a merge.
+        ``label`` returns the cluster of each row of a sample by a merge, as the fit would end.
+        Where it can end in points, it is asked for merges around means only: others divide the
+        rows of the sample.
         """
         k = choice.n_clusters
         if k < 2:
             return choice
-        if self.merge == "compact":
-            return replace(choice, is_merge_given=self.is_merge_given)
+        asked = None
+        if self.merge != "auto":
+            asked = replace(choice, merge=self.merge, is_merge_given=self.is_merge_given)
+            if asked.is_around_means:  # needs no sample
+                return asked
         sample = self.sample
         if len(sample.rows) <= max(k, 2) or (self.merge == "auto" and self._are_few(sample, k)):
             return choice
-        divisions = [label_compact(sample)]
-        for merge in MERGES[1:]:
-            if label_groups is None:
+        if asked is not None and self.merge not in MERGES:
+            return asked
+        divisions = []
+        for merge in MERGES:
+            if has_points and not criterion_of(merge).around_means:
                 divisions += sample.compared.divide(merge, [k], choice.min_share)
             else:
-                divisions.append(label_groups(sample, merge))
+                divisions.append(label(sample, merge))
         found = sample.compared.compare(divisions)
-        choice = replace(
-            choice,
-            merge=found.best if self.merge == "auto" else self.merge,
-            is_merge_given=self.is_merge_given,
-        )
+        choice = asked or replace(choice, merge=found.best, is_merge_given=self.is_merge_given)
         if not np.isfinite(found.figures.cut).all():  # too few clusters have enough rows
             return choice
         scores = np.where(np.isfinite(found.scores), found.scores, np.nan)

@@ -27,6 +27,7 @@ from cohirf.algorithm.consensus import (
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.beyond.merge_tree import MergeTree
+from cohirf.beyond.merges.graph import CRITERION
 from cohirf.choice import Choice, count_crumbs
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import showing_warnings_once, warn_caller
@@ -79,10 +80,10 @@ def open_training_graph(
                 f"{name} does not work with metric={model.metric!r}: a graph is clustered as a "
                 f"whole, in this process, and nodes have no weights. Leave {name} out."
             )
-    if model.merge not in ("auto", "graph"):
+    if model.merge not in ("auto", CRITERION.name):
         raise ValueError(
             f"merge={model.merge!r} does not work with metric={model.metric!r}: the nodes of a "
-            'graph have no means. Leave merge out, or set it to "graph".'
+            f"graph have no means. Leave merge out, or set it to {CRITERION.name!r}."
         )
     if model.medoid != "cosine":
         raise ValueError(

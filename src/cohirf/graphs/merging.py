@@ -1,8 +1,8 @@
 """Merge the nodes of a graph along its edges, and choose the number of clusters.
 
-The criterion is that of ``beyond/along_graph.py``. A large graph is coarsened first: in each round,
-all pairs of groups merge that are each other's nearest, until a few thousand groups are left. These
-have the tree. The rounds are those that the tree would begin with.
+The criterion is that of ``beyond/merges/graph.py``. A large graph is coarsened first: in each
+round, all pairs of groups merge that are each other's nearest, until a few thousand groups are
+left. These have the tree. The rounds are those that the tree would begin with.
 
 The number of clusters is chosen among the cuts of the tree. Random halves of the edges have a tree
 each; the figure of a number is how much their cuts agree, by the adjusted Rand index, and its
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from cohirf.beyond.along_graph import link_along_graph
-from cohirf.beyond.choose_merge import cut_linkage, weighted_ari
+from cohirf.beyond.choose_merge import weighted_ari
+from cohirf.beyond.cuts import cut_linkage
 from cohirf.beyond.merge_tree import last_clusters
+from cohirf.beyond.merges.graph import CRITERION, link_along_graph
 from cohirf.choice import Choice
 from cohirf.graphs.graph import (
     blocks_of_edges,
@@ -341,7 +342,7 @@ def choose_number(
     best = int(figures.argmax())
     choice = Choice(
         numbers[best],
-        merge="graph",
+        merge=CRITERION.name,
         candidates=np.array(numbers),
         figures=figures,
         silhouettes=np.full(len(numbers), np.nan),

@@ -24,6 +24,7 @@ from cohirf.app.cli.errors import explain, flag_of, one_line
 from cohirf.app.cli.fit_options import Merge
 from cohirf.app.cli.options import Imputing, Scaling, read_parameters
 from cohirf.app.preparation.preparation import IMPUTES, SCALINGS
+from cohirf.beyond.merges import NAMES as NAMES_OF_MERGES
 from cohirf.wording import setting, writing_settings
 
 COMMANDS = [
@@ -58,7 +59,7 @@ def plain(text):
 
 def test_choices_are_those_of_the_library():
     (merges,) = CoHiRF._parameter_constraints["merge"]
-    assert set(get_args(Merge)) == merges.options
+    assert set(get_args(Merge)) == merges.options == {"auto", *NAMES_OF_MERGES}
     assert get_args(Scaling) == ("auto", *SCALINGS)
     assert get_args(Imputing) == tuple(IMPUTES)
 

@@ -6,11 +6,15 @@ Nothing here imports NumPy, so that help is quick.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cohirf.app.cli.options import Imputing, Scaling, option, switch
+from cohirf.beyond.merges import NAMES
 
-Merge = Literal["auto", "compact", "connected", "graph"]
+if TYPE_CHECKING:
+    Merge = str
+else:
+    Merge = Literal[("auto", *NAMES)]
 
 
 # -- how clusters are found

@@ -236,7 +236,7 @@ def suggest_cut(
             curve = [of_number.get(cut.n_clusters) for cut in cuts]
             measure = f"{silhouette}, and how many near neighbours are together"
             return {"cut": chosen, "text": text, "curve": curve, "measure": measure}
-    if choice is not None and choice.merge != "compact":
+    if choice is not None and not choice.is_around_means:
         # the silhouette is low for clusters that are long or curved, however clear they are
         return None
     best = max(scored, key=lambda number: scored[number])

@@ -18,11 +18,6 @@ from cohirf.planning import BatchPlan, format_bytes
 from cohirf.progress import ContractedLevel
 from cohirf.wording import count_of, setting
 
-MERGED = {
-    "compact": "compact",
-    "connected": "connected",
-    "graph": "merged along the neighbour graph",
-}
 WHY_NOT_LARGER = {
     "all rows": "all rows fit in one batch",
     "measuring": "larger batches would take too long to measure",
@@ -143,7 +138,7 @@ def say_merge(choice: Choice) -> str:
 
     Nothing if merges were not compared and not asked for.
     """
-    what = f"The clusters are {MERGED[choice.merge]}"
+    what = f"The clusters are {choice.kind}"
     if choice.is_merge_given:
         what += ", as asked for"
     if not choice.is_compared:

@@ -133,7 +133,7 @@ def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> Badly
 
 def _is_compact(model: CoHiRF) -> bool:
     choice = model.choice_  # without cuts, the base method has made the clusters, of any shape
-    return choice is not None and choice.merge == "compact" and choice.is_compared
+    return choice is not None and choice.is_around_means and choice.is_compared
 
 
 def _fill_gaps(points: Any, labels: IntArray) -> float:

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.beyond.choose_merge import cut_linkage
-from cohirf.beyond.connected import TreeCutter
+from cohirf.beyond.cuts import cut_linkage
+from cohirf.beyond.merges.connected import TreeCutter
 from cohirf.beyond.neighbour_graph import NeighbourGraph, SpanningTree
 from cohirf.beyond.policy import MERGE
 

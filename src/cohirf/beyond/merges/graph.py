@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.beyond.criterion import Criterion, OneLinkage, RowsToMerge
 from cohirf.beyond.merge_tree import as_linkage
 from cohirf.beyond.policy import GRAPH
 from cohirf.rows.grouping import FloatArray, IntArray
@@ -49,7 +50,7 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
 
     >>> import numpy as np
     >>> from scipy import sparse
-    >>> from cohirf.beyond.along_graph import link_along_graph
+    >>> from cohirf.beyond.merges.graph import link_along_graph
     >>> chain = sparse.csr_array(np.diag([3.0, 1.0, 2.0], 1) + np.diag([3.0, 1.0, 2.0], -1))
     >>> link_along_graph(chain)[:, :2].astype(int).tolist()
     [[2, 3], [0, 1], [4, 5]]
@@ -175,3 +176,17 @@ def _match(nearest: IntArray, distance: NDArray[np.float32]) -> NDArray[np.bool_
             is_free[cluster] = is_free[partner[cluster]] = False
             merges[cluster] = True
     return merges
+
+
+def merge_rows(rows: RowsToMerge) -> OneLinkage:
+    """Return the merges of the points of the graph of some rows."""
+    return OneLinkage(link_along_graph(rows.graph.affinity), rows.graph.mass)
+
+
+CRITERION = Criterion(
+    name="graph",
+    kind="merged along the neighbour graph",
+    merge_rows=merge_rows,
+    follows_graph=True,
+    place=2,
+)

@@ -7,9 +7,9 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.beyond import along_graph
-from cohirf.beyond.along_graph import link_along_graph
-from cohirf.beyond.choose_merge import cut_linkage
+from cohirf.beyond.cuts import cut_linkage
+from cohirf.beyond.merges import graph as merges_along_graph
+from cohirf.beyond.merges.graph import link_along_graph
 from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.beyond.policy import GRAPH
 
@@ -61,9 +61,9 @@ def test_a_single_point_has_no_merges():
 @pytest.mark.parametrize("n_rows", [200, 3000])
 def test_distances_that_grow_along_a_chain_take_few_rounds(n_rows, monkeypatch):
     rounds = []
-    find = along_graph._nearest_pairs
+    find = merges_along_graph._nearest_pairs
     monkeypatch.setattr(
-        along_graph, "_nearest_pairs", lambda *found: rounds.append(1) or find(*found)
+        merges_along_graph, "_nearest_pairs", lambda *found: rounds.append(1) or find(*found)
     )
     graph = NeighbourGraph(np.logspace(0, 6, n_rows)[:, None])
     assert link_along_graph(graph.affinity).shape == (n_rows - 1, 4)

@@ -2,22 +2,26 @@
 
 The longest edge is cut first, if both sides are large enough to be a cluster; so outliers, which
 hang on long edges, stay with the part that they are nearest to. What is large enough is a share of
-the mass that clusters of equal size would have; ``choose_merge`` compares several shares. That long
-edges of the tree of mutual reachability separate clusters of any shape is the idea of Lumbermark
-(Gagolewski, arXiv 2604.07143, 2026); here points have masses, and all merges follow, for any number
-of clusters.
+the mass that clusters of equal size would have; ``ConnectedRows`` compares several shares. That
+long edges of the tree of mutual reachability separate clusters of any shape is the idea of
+Lumbermark (Gagolewski, arXiv 2604.07143, 2026); here points have masses, and all merges follow, for
+any number of clusters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 
+from cohirf.beyond.criterion import Criterion, RowsToMerge
 from cohirf.beyond.merge_tree import as_linkage
 from cohirf.beyond.neighbour_graph import SpanningTree
+from cohirf.beyond.policy import MERGE
 from cohirf.rows.grouping import FloatArray, IntArray
 
 EDGES_AT_ONCE = 128  # whose sides are looked at together, from the longest edge on
@@ -40,7 +44,7 @@ class TreeCutter:
     The last point hangs on the longest edge, but it is no cluster:
 
     >>> import numpy as np
-    >>> from cohirf.beyond.connected import TreeCutter
+    >>> from cohirf.beyond.merges.connected import TreeCutter
     >>> from cohirf.beyond.neighbour_graph import SpanningTree
     >>> lengths = np.array([1.0, 1.0, 1.0, 1.0, 5.0, 9.0], dtype=np.float64)
     >>> tree = SpanningTree(np.array([0, 1, 3, 4, 2, 5]), np.array([1, 2, 4, 5, 3, 6]), lengths)
@@ -227,3 +231,64 @@ def _place_in_pieces(order: IntArray, parent: IntArray, sizes: IntArray) -> IntA
         place[point] = place[over] + free[over]
         free[over] += n_below[point]
     return np.array(place, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ConnectedRows:
+    """Some rows, and the spanning tree of the points of their graph, from which parts are cut.
+
+    The smallest share that a part needs is the one whose division fits the rows best: the lowest of
+    equal ones.
+    """
+
+    rows: RowsToMerge
+    cutter: TreeCutter
+
+    @classmethod
+    def of(cls, rows: RowsToMerge) -> ConnectedRows:
+        """Return the rows with their spanning tree."""
+        return cls(rows, TreeCutter(rows.graph.tree, rows.graph.mass))
+
+    def divide(self, numbers: Sequence[int], min_mass: float) -> list[IntArray]:
+        """Return the cluster of each point for each of several numbers of clusters."""
+        return [labels for labels, _ in self._cut(numbers, min_mass)]
+
+    def link(self, n_clusters: int, n_groups: int, min_mass: float) -> FloatArray:
+        """Return the linkage of the points, which is cut as ``divide`` does, and on to groups."""
+        [(_, smallest_part)] = self._cut([n_clusters], min_mass)
+        return self.cutter.link(n_clusters, n_groups, smallest_part, min_mass)
+
+    def _cut(self, numbers: Sequence[int], min_mass: float) -> list[tuple[IntArray, float]]:
+        """Return, for each number of clusters, the cluster of each point, and the smallest part
+        that fits best.
+        """
+        shares = MERGE.smallest_parts
+        cuts = [
+            [self.cutter.cut(number, share, min_mass) for share in shares] for number in numbers
+        ]
+        best = [0] * len(numbers)
+        # usually, all shares cut the same edges
+        unsure = [place for place, divisions in enumerate(cuts) if _differ(divisions)]
+        if unsure:
+            point = self.rows.graph.point_of_row
+            rated = self.rows.rate([labels[point] for place in unsure for labels in cuts[place]])
+            of_numbers = rated.reshape(-1, len(shares)).argmax(axis=1)
+            for place, share in zip(unsure, of_numbers.tolist(), strict=True):
+                best[place] = share
+        return [
+            (divisions[share], shares[share]) for divisions, share in zip(cuts, best, strict=True)
+        ]
+
+
+def _differ(divisions: Sequence[IntArray]) -> bool:
+    """Return whether not all divisions have the same labels."""
+    return any(not np.array_equal(labels, divisions[0]) for labels in divisions[1:])
+
+
+CRITERION = Criterion(
+    name="connected",
+    kind="connected",
+    merge_rows=ConnectedRows.of,
+    follows_graph=True,
+    place=1,
+)
