@@ -97,11 +97,12 @@ class CoHiRF(
         How groups merge after the levels. "compact" is Ward's criterion, which takes their means
         and sizes, and suits round clusters. "connected" cuts the longest edges of a spanning tree,
         and suits long and curved clusters. "graph" merges along the edges to near neighbours, and
-        suits data with many features, such as images. "auto" divides a sample of the rows in all
-        three ways, and takes the division that keeps near neighbours together, that has gaps
+        suits data with many features, such as images. "auto" divides a sample of the rows in each
+        of these ways, and takes the division that keeps near neighbours together, that has gaps
         between clusters, and that agrees with the others; ``choice_`` has the figures. It applies
         where the number of clusters is given or chosen: around K-Means, and around other methods
-        that are told the number, if there are several batches. This is not part of the paper.
+        that are told the number, if there are several batches. Elsewhere it has no effect. This is
+        not part of the paper.
     metric : {"euclidean", "cosine", "precomputed", "affinity"}, default="euclidean"
         How rows are compared. "cosine" compares their directions, as is usual for vectors of texts
         and images: rows are scaled to length 1 when they are read, and then all distances are

@@ -30,7 +30,8 @@ from cohirf.rows.arrays import as_array, as_rows
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray, best_by_label, rows_by_label
 
-# from means, masses and the most groups to link to a linkage
+# From means, masses and the most groups to link to a linkage. A link sees means and masses only; a
+# criterion that needs more of the rows has it in ``Criterion.merge_rows``.
 Link = Callable[[Any, FloatArray, int], FloatArray]
 MAX_MOVES = 20
 GOLDEN = 0.6180339887498949  # whose multiples, less their whole part, are evenly spread
@@ -106,7 +107,8 @@ def link_directions(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) 
     products = sums @ sums.T
     products = np.asarray(as_array(products), dtype=np.float64)
     merges = _link_sums(products)
-    return raise_merges(as_linkage(merges, np.arange(1.0, n_groups), n_groups), means, mass)
+    rank = np.arange(1.0, n_groups)  # losses can fall, and heights must not
+    return raise_merges(as_linkage(merges, rank, n_groups), means, mass)
 
 
 def _link_sums(products: FloatArray) -> IntArray:
@@ -364,6 +366,9 @@ def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> 
 def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
     """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the
     order of merges.
+
+    No merge may be lower than the merges that made its parts. If it may be, pass the rank of the
+    merges as heights, and let ``raise_merges`` find heights.
     """
     number = list(range(n_groups))
     n_members = [1] * n_groups

@@ -2,7 +2,8 @@
 
 Each has a unit, and the table that it was chosen on: files of ``docs/results``, and their
 benchmarks in ``benchmarks/quality``. Those of cost have no effect on small data; they keep the time
-of a graph near a tenth of a second.
+of a graph near a tenth of a second. A threshold that is only used where a user asks for it may have
+no table yet: say "not measured" beside it.
 """
 
 from __future__ import annotations

@@ -185,6 +185,8 @@ def end_update(
 ) -> Ending:
     """Grow the tree of an update, in which the ``former`` clusters of leaves go on, whatever the
     levels have found.
+
+    Above them, clusters merge by Ward's criterion, whatever merge the fit has taken.
     """
     label: IntArray = np.unique(former[last.medoids], return_inverse=True)[1]
     return _end_with(settings, first_level, last, label, link_groups)
