@@ -115,35 +115,79 @@ def _link_sums(products: FloatArray) -> IntArray:
     """Return the merges of clusters by the products of their sums, each as the kept and the
     absorbed one, in order.
     """
+    squared = np.diag(products).copy()
+    lengths = np.sqrt(squared)
 
     def lost(row: int) -> FloatArray:
         squares = products[row, row] + squared + 2 * products[row]
-        loss = np.where(is_merged, np.inf, lengths[row] + lengths - np.sqrt(np.maximum(squares, 0)))
-        loss[row] = np.inf
+        loss: FloatArray = lengths[row] + lengths - np.sqrt(np.maximum(squares, 0))
         return loss
 
-    n_groups = len(products)
-    squared = np.diag(products).copy()
-    lengths = np.sqrt(squared)
-    is_merged = np.zeros(n_groups, dtype=bool)
-    losses = np.array([lost(row) for row in range(n_groups)])
-    least = losses.min(axis=1)
-    merges = np.empty((n_groups - 1, 2), dtype=np.int64)
-    for step in range(n_groups - 1):
-        tied = least.min() + ROUNDING * lengths.max()
-        one = int((least <= tied).argmax())
-        kept, absorbed = merges[step] = sorted((one, int((losses[one] <= tied).argmax())))
-        # the nearest is not there any more
-        is_stale = (losses[:, [kept, absorbed]] <= least[:, None]).any(axis=1)
+    def join(kept: int, absorbed: int) -> FloatArray:
         products[kept] += products[absorbed]
         products[:, kept] += products[:, absorbed]
-        squared[kept], is_merged[absorbed] = products[kept, kept], True
+        squared[kept] = products[kept, kept]
         lengths[kept] = np.sqrt(max(squared[kept], 0))
-        losses[absorbed] = losses[:, absorbed] = np.inf
-        losses[kept] = losses[:, kept] = lost(kept)
-        least = np.minimum(least, losses[kept])
+        return lost(kept)
+
+    losses = np.array([lost(row) for row in range(len(products))])
+    np.fill_diagonal(losses, np.inf)
+    return merge_greedily(losses, join, lambda: ROUNDING * float(lengths.max()))
+
+
+def merge_greedily(
+    distances: FloatArray, join: Callable[[int, int], FloatArray], rounding: Callable[[], float]
+) -> IntArray:
+    """Merge the nearest two clusters, again and again; of pairs that are equally near, the first.
+
+    Parameters
+    ----------
+    distances : array of float, shape (n_clusters, n_clusters)
+        Symmetric, and infinite on the diagonal. It always has the distances of the clusters that
+        are left: those of a union take the place of the kept cluster's, and the absorbed one is
+        infinitely far from all.
+    join : callable
+        Returns the distances of the union of two clusters, the kept and the absorbed one, to each
+        cluster. Those to clusters that are gone do not count.
+    rounding : callable
+        Returns by how much distances differ at most if they differ by rounding alone.
+
+    Returns
+    -------
+    merges : array of int, shape (n_clusters - 1, 2)
+        The kept and the absorbed cluster of each merge, in order.
+
+    Examples
+    --------
+    The distance of a union is that of its farther part:
+
+    >>> import numpy as np
+    >>> x = np.array([0.0, 1.0, 2.5, 4.5])
+    >>> distances = np.abs(x[:, None] - x)
+    >>> np.fill_diagonal(distances, np.inf)
+    >>> def join(kept, absorbed):
+    ...     return np.maximum(distances[kept], distances[absorbed])
+    >>> merge_greedily(distances, join, lambda: 1e-12).tolist()
+    [[0, 1], [2, 3], [0, 2]]
+    """
+    n_clusters = len(distances)
+    is_merged = np.zeros(n_clusters, dtype=bool)
+    least = distances.min(axis=1)
+    merges = np.empty((n_clusters - 1, 2), dtype=np.int64)
+    for step in range(n_clusters - 1):
+        tied = least.min() + rounding()
+        one = int((least <= tied).argmax())
+        kept, absorbed = merges[step] = sorted((one, int((distances[one] <= tied).argmax())))
+        # the nearest is not there any more
+        is_stale = (distances[:, [kept, absorbed]] <= least[:, None]).any(axis=1)
+        is_merged[absorbed] = True
+        of_union = np.where(is_merged, np.inf, join(kept, absorbed))
+        of_union[kept] = np.inf
+        distances[absorbed] = distances[:, absorbed] = np.inf
+        distances[kept] = distances[:, kept] = of_union
+        least = np.minimum(least, of_union)
         is_stale[[kept, absorbed]] = True
-        least[is_stale] = losses[is_stale].min(axis=1)
+        least[is_stale] = distances[is_stale].min(axis=1)
     return merges
 
 
