@@ -414,17 +414,27 @@ def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArr
     No merge may be lower than the merges that made its parts. If it may be, pass the rank of the
     merges as heights, and let ``raise_merges`` find heights.
     """
-    number = list(range(n_groups))
-    n_members = [1] * n_groups
-    steps = []
     order = order_by_height(heights)
-    for step, (kept, absorbed) in enumerate(merges[order].tolist()):
-        n_members[kept] += n_members[absorbed]
-        steps.append((*sorted((number[kept], number[absorbed])), 0.0, n_members[kept]))
-        number[kept] = n_groups + step
-    linkage = np.array(steps, dtype=np.float64).reshape(-1, 4)
-    linkage[:, 2] = np.maximum.accumulate(heights[order])
-    return linkage
+    merges = merges[order]
+    kept = merges[:, 0]
+    absorbed = merges[:, 1]
+    steps = np.arange(len(merges))
+    # the step that has made either cluster: the last one before in which its group kept another
+    by_group = np.argsort(kept, kind="stable")
+    is_same = kept[by_group[1:]] == kept[by_group[:-1]]
+    made_at = np.full((len(merges), 2), -1)
+    made_at[by_group[1:][is_same], 0] = by_group[:-1][is_same]
+    last = np.full(n_groups, -1)
+    last[kept] = steps  # of several, the last one stays; what is absorbed keeps nothing afterwards
+    made_at[:, 1] = last[absorbed]
+    numbers = np.where(made_at < 0, merges, n_groups + made_at)
+    sizes = [1] * n_groups
+    n_members = []
+    for one, other in zip(kept.tolist(), absorbed.tolist(), strict=True):
+        sizes[one] += sizes[other]
+        n_members.append(sizes[one])
+    highest = np.maximum.accumulate(heights[order])
+    return np.column_stack([np.sort(numbers, axis=1), highest, n_members]).astype(np.float64)
 
 
 def as_merges(linkage: FloatArray, rank: IntArray | None = None) -> IntArray:

@@ -15,7 +15,7 @@ from cohirf.beyond.merge_tree import MergeTree
 from cohirf.hierarchy import export, outline
 from cohirf.hierarchy.balanced import draw_balanced
 from cohirf.hierarchy.export import VECTOR_NAMES
-from cohirf.rows.grouping import FloatArray, IntArray, count_by_label, row_blocks
+from cohirf.rows.grouping import FloatArray, IntArray, count_by_label, first_rows, row_blocks
 from cohirf.wording import count_of, setting
 
 
@@ -243,12 +243,23 @@ class FusionHierarchy:
         tree = self.tree
         if tree is None or not 1 <= index(n_clusters) <= tree.n_leaves:
             return self._partition(self._level_with(n_clusters))[0]
-        label = np.full(self.n_rows, -1, dtype=self.parents.dtype)
-        label[self.find_leaves(tree.medoids)] = tree.cut(index(n_clusters))
-        labels = label[find_roots(self.parents, self.absorbed_at, tree.level)]
-        _, first = np.unique(labels[labels >= 0], return_index=True)
-        order = np.append(np.argsort(np.argsort(first)), -1).astype(labels.dtype)
-        return np.asarray(order[labels])
+        labels = find_roots(self.parents, self.absorbed_at, tree.level)
+        leaves = self.find_leaves(tree.medoids)
+        by_leaf = np.argsort(leaves)
+        cluster = tree.cut(index(n_clusters))[by_leaf] + 1  # 0 is noise
+        sorted_leaves = leaves[by_leaf]
+        # in place: of many rows, another vector would take as much memory as the result
+        for block in row_blocks(len(labels)):
+            place = np.searchsorted(sorted_leaves, labels[block])
+            place = np.minimum(place, len(leaves) - 1)
+            is_leaf = sorted_leaves[place] == labels[block]
+            labels[block] = np.where(is_leaf, cluster[place], 0)
+        names = np.empty(int(cluster.max()) + 1, dtype=labels.dtype)
+        names[0] = -1
+        names[1:] = np.argsort(np.argsort(first_rows(labels, len(names))[1:]))
+        for block in row_blocks(len(labels)):
+            labels[block] = names[labels[block]]
+        return labels
 
     def levels(self, numbers: int | Sequence[int]) -> IntArray:
         """Return nested labels: a column for each number of clusters, all of them cuts of the same
