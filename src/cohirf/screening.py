@@ -32,6 +32,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.get_clusters import take_features
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.engines.local import one_thread
+from cohirf.rows.arrays import as_array, stored_cells
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, compress, row_blocks
 from cohirf.validation import column_means
@@ -149,11 +150,12 @@ class FeatureScreen(SelectorMixin, BaseEstimator):
             sample, POLICY.varying_rows * count_clusters(sample.shape[0])
         )
         self.statistics_ = np.zeros(X.shape[1])
+        if np.isnan(stored_cells(sample)).any():
+            filled = as_array(sample)
+            sample = fill_missing(filled, column_means(filled))
         if len(columns):
             with one_thread():
-                kept, statistics = screen_features(
-                    fill_missing(sample, column_means(sample)), entropy
-                )
+                kept, statistics = screen_features(sample, entropy)
             self.statistics_[columns], kept = statistics, columns[kept]
         if np.count_nonzero(self.statistics_ > 1) < 2:
             kept = np.arange(X.shape[1])
@@ -383,14 +385,20 @@ def _f_ratio(sample: SoftenedSample, labels: IntArray, level: float) -> FloatArr
 def _soften(X: Any) -> NDArray[np.float32]:
     """Centre columns and soften their values into (-1, 1), so that outliers do not decide a
     test.
+
+    Of a CSR matrix, only a block at a time is an array in double precision.
     """
-    centre = X.mean(axis=0)
-    blocks = list(row_blocks(len(X), POLICY.block_cells // X.shape[1] + 1))
-    deviation = np.sum([np.abs(X[block] - centre).sum(axis=0) for block in blocks], axis=0) / len(X)
+    n_rows = X.shape[0]
+    centre = np.asarray(X.mean(axis=0)).ravel()
+    blocks = list(row_blocks(n_rows, POLICY.block_cells // X.shape[1] + 1))
+    deviation = (
+        np.sum([np.abs(as_array(X[block]) - centre).sum(axis=0) for block in blocks], axis=0)
+        / n_rows
+    )
     width = POLICY.softness * np.where(deviation > 0, deviation, 1)
     values = np.empty(X.shape, dtype=np.float32)
     for block in blocks:
-        centred = X[block] - centre
+        centred = as_array(X[block]) - centre
         values[block] = centred / (np.abs(centred) + width)
     return values
 

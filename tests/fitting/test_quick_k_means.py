@@ -68,7 +68,9 @@ class TestSparseRows:
         X = sparse.csr_matrix(np.array([[0.0], [1.0], [10.0], [13.0], [16.0]]))
         weights = np.array([1.0, 1.0, 1.0, 0.0, 1.0])
         moved = container_of(X).move_centres(X, weights, np.array([[0.0], [10.0], [99.0]]), 5)
-        np.testing.assert_allclose(moved.toarray().ravel(), [0.5, 13.0, 99.0])  # nothing is near the last
+        np.testing.assert_allclose(
+            moved.toarray().ravel(), [0.5, 13.0, 99.0]
+        )  # nothing is near the last
 
     @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
     def test_columns_that_are_far_from_zero_do_not_hide_groups(self, offset):

@@ -178,7 +178,7 @@ class Container:
         raise NotImplementedError
 
     def take_filled_columns(self, X: Any, fewest: float) -> tuple[IntArray, Any]:
-        """Return the columns with at least so many stored cells, and their rows with all cells."""
+        """Return the columns with at least so many stored cells, and the rows with these alone."""
         raise NotImplementedError
 
     def is_range(self, vector: Any) -> bool:

@@ -154,7 +154,7 @@ class CsrMatrices(NumpyArrays):
     def take_filled_columns(self, X: Any, fewest: float) -> tuple[IntArray, Any]:
         """Return the columns with at least so many stored cells."""
         columns = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= fewest)
-        return columns, X[:, columns].toarray()
+        return columns, X[:, columns]
 
     def merge_repeated(self, X: Any) -> Any:
         """Return a copy of the rows with each cell stored once."""
