@@ -69,6 +69,7 @@ LONG_FILES = (
     "test_determinism.py",
     "test_local_hdbscan.py",
     "test_cli_screen.py",
+    "test_new_criterion.py",
     "test_screening.py",
     "test_sc_srgf.py",
     "test_choice.py",

@@ -1,8 +1,8 @@
-"""Compact, connected, or along the graph? Which of several divisions of the same rows fits them.
+"""Divide rows by merge criteria, and compare: which of several divisions of the same rows fits.
 
 Ward's criterion makes compact clusters. Cuts of the spanning tree make connected ones, and merges
-along the neighbour graph clusters that have many edges inside. None is right for all data. A
-division that fits
+along the neighbour graph clusters that have many edges inside; each is a file of ``merges``. None
+is right for all data. A division that fits
 
 - keeps near neighbours together: its cut is low, and its modularity is high;
 - has clusters with gaps between them: in the spanning tree, the longest edge on the way to another

@@ -17,9 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import cohirf
 from cohirf import CoHiRF, ModelFileError, load
-from cohirf.beyond.choose_merge import COMPARED, MERGES, SampledRows
-from cohirf.beyond.criterion import criterion_of
-from cohirf.beyond.merges import DEFAULT, NAMES
+from cohirf.beyond.choose_merge import MERGES
 
 # asked for alone; around means, so that fits end in cells; compared by "auto"
 FILES = {
@@ -186,30 +184,6 @@ def test_the_program_takes_it(folder):
     assert run(folder, read) == "average\n"
 
 
-def test_each_file_has_a_criterion_of_its_name():
-    assert [criterion_of(name).name for name in NAMES] == list(NAMES)
-    assert set(MERGES) | {DEFAULT} <= set(NAMES)
-
-
-def test_merges_are_compared_in_a_fixed_order():
-    assert MERGES == ("compact", "connected", "graph")
-    assert [criterion.place for criterion in COMPARED] == [0, 1, 2]
-
-
-@pytest.mark.parametrize("use", ["divide", "link"])
-def test_an_unknown_merge_is_an_error(use):
-    sample = SampledRows(three_clusters(), np.ones(300))
-    arguments = {"divide": [[2]], "link": [2, 40]}[use]
-    with pytest.raises(ValueError, match="merge='spread' is not known: give one of compact, conn"):
-        getattr(sample, use)("spread", *arguments)
-
-
 def test_an_unknown_merge_of_a_fit_is_an_error():
     with pytest.raises(ValueError, match="'merge' parameter of CoHiRF must be a str among"):
         CoHiRF(n_clusters=3, merge="spread").fit(three_clusters())
-
-
-def test_compact_clusters_of_rows_have_a_linkage():
-    X = three_clusters()
-    found = SampledRows(X, np.ones(len(X))).link("compact", 3, 60)
-    np.testing.assert_allclose(found[:, 2], linkage(X, "ward")[:, 2])
