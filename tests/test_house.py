@@ -28,7 +28,10 @@ def test_density_is_per_1000_lines():
 
 
 def test_tests_for_containers_are_counted_in_backends_and_outside():
-    text = "from x import is_dask\nif sparse.issparse(X) or is_dask(X):\n    all(map(is_here, X))\n"
+    text = (
+        "from x import is_dask, is_here\nif sparse.issparse(X) or is_dask(X):\n"
+        "    all(map(is_here, X))\nis_torch = 1\n"
+    )
     found = figures(
         house.measure_ties(
             [module(text, "cohirf.data.some"), module(text), module("def f(model: Any): ...")]

@@ -24,8 +24,8 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import root_entropy
-from cohirf.beyond import local_batches
 from cohirf.beyond.local_batches import Locality, make_local_batches
+from cohirf.beyond.policy import CELL
 from cohirf.beyond.reach import find_reach
 from cohirf.clusterers import GridDBSCAN, grid_dbscan
 from cohirf.data.in_process import InMemory
@@ -239,8 +239,8 @@ def test_single_linkage_in_local_batches_is_single_linkage(data):
 
 @pytest.mark.exact
 def test_rows_of_a_grid_are_exactly_a_radius_apart_and_not_left_out(monkeypatch):
-    monkeypatch.setattr(local_batches, "CELL_SAMPLE", 40)  # so that rows can be where cells meet
-    monkeypatch.setattr(local_batches, "SAMPLED_PER_CELL", 1)
+    monkeypatch.setitem(vars(CELL), "sample", 40)  # so that rows can be where cells meet
+    monkeypatch.setitem(vars(CELL), "sampled_per_cell", 1)
     grid = np.unique(np.random.default_rng(37).integers(0, 100, (4000, 2)), axis=0) * 0.1
     base = DBSCAN(eps=0.1, min_samples=3)
     assert halos_follow_the_radius(base, grid, 400)
@@ -350,8 +350,8 @@ class CountingSource(Source):
 
 @pytest.mark.parametrize("batch_size", [40, 150])
 def test_a_source_is_read_a_few_times_however_many_batches_there_are(batch_size, monkeypatch):
-    monkeypatch.setattr(local_batches, "ASSIGNED_ROWS", 100)
-    monkeypatch.setattr(local_batches, "KNOWN_BYTES", 1)
+    monkeypatch.setitem(vars(CELL), "assigned_rows", 100)
+    monkeypatch.setitem(vars(CELL), "known_bytes", 1)
     source = CountingSource(RINGS)
     model = in_local_batches(RING_METHOD, batch_size).fit(source)
     np.testing.assert_array_equal(

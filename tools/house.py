@@ -287,8 +287,16 @@ def count_vars(module: Module) -> int:
 
 
 def count_container_tests(module: Module) -> int:
-    """Return how often a module asks which container it has, imports and definitions left out."""
-    names = sum(node.id in CONTAINER_TESTS for node in module.nodes(ast.Name))
+    """Return how often a module asks which container it has: imported functions, and attributes.
+
+    A variable of a module may have the same name.
+    """
+    imported = {
+        alias.asname or alias.name for node in module.nodes(ast.ImportFrom) for alias in node.names
+    }
+    defined = set(_functions_and_classes(module))
+    tests = CONTAINER_TESTS & (imported | defined)
+    names = sum(node.id in tests for node in module.nodes(ast.Name))
     return names + sum(node.attr in CONTAINER_TESTS for node in module.nodes(ast.Attribute))
 
 

@@ -69,7 +69,7 @@ from cohirf.app.explain.diagnose import (
     separate_noise,
 )
 from cohirf.app.explain.study import DiagnosisSample, draw_diagnosed
-from cohirf.beyond.local_batches import LARGEST_BATCH
+from cohirf.beyond.policy import CELL
 from cohirf.fitting.policy import LOCAL
 
 # At most so many rows of a data set. With more than 1,000, diagnose() looks at some of them.
@@ -198,7 +198,7 @@ def run_whole(results: Results, n_seeds: int) -> Iterator[tuple[str, str, Figure
         for base in WHOLE_BASES:
             for n_batches, seed in product(WHOLE_BATCHES, range(n_seeds)):
                 rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:WHOLE_ROWS])
-                size = int(LARGEST_BATCH * len(rows)) // n_batches
+                size = int(CELL.largest_batch * len(rows)) // n_batches
                 model = seeded(CoHiRF(base_method(base, X[rows], 0), batch_size=size), seed)
                 variant = f"{n_batches} local batches"
                 with patch.dict(vars(LOCAL), spanned_rows=size):

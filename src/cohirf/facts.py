@@ -15,10 +15,10 @@ from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
-from cohirf.beyond.cells import MAX_AXES
 from cohirf.beyond.choose_merge import SampledRows, centre
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.neighbour_graph import NeighbourGraph, count_graph_rows
+from cohirf.beyond.policy import CELL
 from cohirf.choice import Choice, rate_number
 from cohirf.estimator import CoHiRF
 from cohirf.parameters import base_method_of
@@ -156,7 +156,7 @@ def _find_kind(model: CoHiRF, n_noise: int) -> str:
     # not merged, nor left out
     is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
     misses_edges = (
-        first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
+        first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > CELL.max_axes
     )
     if first.kind in ("exact", "spanning") and (misses_edges or not is_kept):
         return "local"

@@ -40,9 +40,9 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.rows import ranges
-from cohirf.rows.arrays import Floats, as_array, is_here, look_up, take_rows
+from cohirf.rows.arrays import Floats, as_array, take_rows
 from cohirf.rows.containers import container_of
-from cohirf.rows.distances import DifferenceOffsets, find_nearest, find_offsets, measure_distances
+from cohirf.rows.distances import DifferenceOffsets, find_offsets, measure_distances
 from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
 from cohirf.rows.policy import BLOCK
@@ -630,10 +630,10 @@ class NestedCells:
 
     def label(self, X: Any) -> Any:
         """Return the number of the point of each row, where the rows are."""
-        if not is_here(X):
-            nearest = self.centres.label(X)
-            found = find_nearest(X, self.points, groups=self.owner, group_of_row=nearest)
-            return look_up(np.arange(len(self.owner)), found)
+        return container_of(X).label_by_nested_cells(X, self)
+
+    def label_in_parts(self, X: Any) -> IntArray:
+        """Return the number of the point of each row of this process, centre by centre."""
         nearest = self.centres.label(X)
         found = np.empty(X.shape[0], dtype=np.int64)
 

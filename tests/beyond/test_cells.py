@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from cohirf.beyond.cells import MAX_AXES, Cells, NoRoomError
+from cohirf.beyond.cells import Cells, NoRoomError
+from cohirf.beyond.policy import CELL
 
 
 def build(X, n_cells, **halos):
@@ -144,11 +145,11 @@ def test_a_sample_suffices_to_build_cells():
         build(X[::10], 10, overlap=0.5, most=0.85 * largest)
 
 
-@pytest.mark.parametrize("n_features", [MAX_AXES, MAX_AXES + 1, 30])
+@pytest.mark.parametrize("n_features", [CELL.max_axes, CELL.max_axes + 1, 30])
 def test_distances_along_the_axes_are_lower_bounds(n_features):
     X = np.random.default_rng(0).normal(size=(200, n_features)) + 5
     points = build(X, 3, overlap=0.5).axes.measure(X)
-    assert points.shape == (200, min(n_features, MAX_AXES))
+    assert points.shape == (200, min(n_features, CELL.max_axes))
     assert (cdist(points, points) <= cdist(X, X) + 1e-12).all()
 
 

@@ -8,14 +8,13 @@ import pytest
 from scipy import sparse
 
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.beyond import local_batches
 from cohirf.beyond.local_batches import (
-    LARGEST_BATCH,
     LocalBatches,
     Locality,
     make_local_batches,
     sort_by_batch,
 )
+from cohirf.beyond.policy import CELL
 from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.scratch import ScratchStorage
 
@@ -55,9 +54,9 @@ def test_a_batch_with_its_halo_has_about_batch_size_rows():
 @pytest.mark.parametrize("reach", [None, 0.05])
 def test_rows_assigned_in_blocks_are_assigned_as_all_at_once(reach, monkeypatch):
     at_once = parts(batches_of(UNIFORM, reach=reach))
-    monkeypatch.setattr(local_batches, "ASSIGNED_ROWS", 700)
+    monkeypatch.setitem(vars(CELL), "assigned_rows", 700)
     assert parts(batches_of(UNIFORM, reach=reach)) == at_once
-    monkeypatch.setattr(local_batches, "KNOWN_BYTES", 1)
+    monkeypatch.setitem(vars(CELL), "known_bytes", 1)
     assert parts(batches_of(UNIFORM, reach=reach)) == at_once
 
 
@@ -75,7 +74,7 @@ def test_cells_are_made_smaller_to_have_room_for_halos():
     assert narrow.is_exact
     assert wide.is_exact
     assert wide.n_batches > narrow.n_batches
-    assert sizes(wide).max() <= LARGEST_BATCH * 300
+    assert sizes(wide).max() <= CELL.largest_batch * 300
 
 
 def test_a_reach_that_has_no_room_is_replaced_by_the_overlap():
@@ -110,7 +109,7 @@ def test_batches_are_bounded(kind, reach):
     batches = batches_of(HARD[kind], reach=reach)
     assert sorted(batches.home.tolist()) == list(range(3000))
     # rows of a halo are left out at random
-    assert sizes(batches).max() <= LARGEST_BATCH * 300 * 1.1
+    assert sizes(batches).max() <= CELL.largest_batch * 300 * 1.1
     assert np.diff(batches.bounds).min() > 0
 
 
@@ -119,7 +118,7 @@ def test_a_halo_that_was_thinned_is_not_exact():
     # all rows of the spot are within reach of each of its parts
     batches = batches_of(X, reach=0.01)
     assert not batches.is_exact
-    assert sizes(batches).max() <= LARGEST_BATCH * 300 * 1.1
+    assert sizes(batches).max() <= CELL.largest_batch * 300 * 1.1
 
 
 def test_rows_of_a_spot_are_in_halos_of_all_other_batches_of_it():

@@ -12,8 +12,8 @@ from scipy.spatial.distance import pdist
 
 import reference
 from cohirf.algorithm.consensus import fold_views, strict_consensus
-from cohirf.beyond import majority as majority_module
 from cohirf.beyond.majority import link_codes, majority_consensus
+from cohirf.beyond.policy import MAJORITY
 
 labels_of_views = hnp.arrays(
     np.int64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.integers(-2, 4)
@@ -164,8 +164,8 @@ def test_heavy_codes_draw_light_ones():
 
 @pytest.fixture
 def few_linked(monkeypatch):
-    monkeypatch.setattr(majority_module, "MAX_LINKED_CODES", 3)
-    monkeypatch.setattr(majority_module, "AGREEMENT_CELLS", 2)
+    monkeypatch.setitem(vars(MAJORITY), "linked_codes", 3)
+    monkeypatch.setitem(vars(MAJORITY), "agreement_cells", 2)
 
 
 @pytest.mark.usefixtures("few_linked")

@@ -9,10 +9,9 @@ from sklearn.cluster import DBSCAN
 
 from cohirf import CoHiRF
 from cohirf.algorithm.consensus import Consensus
-from cohirf.beyond import majority
 from cohirf.beyond.majority import join_rare_groups
+from cohirf.beyond.policy import MAJORITY
 from cohirf.data import InMemory
-from cohirf.fitting import families
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.settings import Settings, Settled
 from places import PLACES
@@ -20,9 +19,9 @@ from places import PLACES
 
 @pytest.fixture(autouse=True)
 def few_groups(monkeypatch):
-    monkeypatch.setattr(majority, "MOST_LEFT", 10)
-    monkeypatch.setattr(majority, "N_KEPT", 3)
-    monkeypatch.setattr(majority, "N_CELLS", 2)
+    monkeypatch.setitem(vars(MAJORITY), "most_left", 10)
+    monkeypatch.setitem(vars(MAJORITY), "n_kept", 3)
+    monkeypatch.setitem(vars(MAJORITY), "n_cells", 2)
 
 
 def a_consensus(n_noise=0):
@@ -57,7 +56,7 @@ def test_the_largest_groups_stay_and_the_others_join_those_near_to_them(place, n
 
 
 def test_a_consensus_with_few_groups_is_not_changed(monkeypatch):
-    monkeypatch.setattr(majority, "MOST_LEFT", 23)
+    monkeypatch.setitem(vars(MAJORITY), "most_left", 23)
     X, found = a_consensus()
     assert join_rare_groups(X, found) is found
 
@@ -107,8 +106,8 @@ def bound_of(n_clusters):
 
 
 def test_a_fit_to_many_clusters_does_not_bound_groups():
-    assert bound_of(families.N_CELLS) is join_rare_groups
-    assert bound_of(families.N_CELLS + 1) is None
+    assert bound_of(MAJORITY.n_cells) is join_rare_groups
+    assert bound_of(MAJORITY.n_cells + 1) is None
 
 
 @pytest.mark.parametrize("batch_size", [None, 1_000])

@@ -13,6 +13,7 @@ import cohirf
 from cohirf import CoHiRF
 from cohirf.algorithm import consensus
 from cohirf.beyond import majority
+from cohirf.beyond.policy import MAJORITY
 from cohirf.fitting.policy import QUICK
 from cohirf.planning import plan
 from cohirf.rows.arrays import put_beside, to_host
@@ -135,7 +136,7 @@ def test_a_fit_with_many_codes_is_that_of_numpy(place, variant, X, monkeypatch):
 @on_every_device
 def test_many_codes_stay_on_the_device(place, X, monkeypatch):
     monkeypatch.setitem(vars(consensus.STEP), "codes_here", 0)
-    monkeypatch.setattr(majority, "MAX_LINKED_CODES", 8)
+    monkeypatch.setitem(vars(MAJORITY), "linked_codes", 8)
     views = [
         put_beside(np.asarray(column), place.put(X))
         for column in np.random.default_rng(0).integers(4, size=(5, 400))

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from cohirf import CoHiRF, open_source
+from cohirf.beyond.policy import CELL
 from cohirf.engines.policy import STREAM
 from cohirf.planning import plan
-from cohirf.planning.plan import LARGEST_BATCH, plan_for_device
+from cohirf.planning.plan import plan_for_device
 from cohirf.planning.policy import PLAN
 
 X = np.random.default_rng(0).normal(size=(1000, 8)).astype(np.float32)
@@ -30,7 +31,7 @@ def test_all_rows_are_one_batch_if_they_fit(free):
 def test_there_is_room_for_the_runs_that_are_read_ahead(free):
     free(10**6)
     size = plan_for_device("cuda", ROW, 0.5, None, 10**9)
-    largest = LARGEST_BATCH * size
+    largest = CELL.largest_batch * size
     # the runs, one of them without its held-aside rows, a view of it, and what belongs to its rows
     needed = largest * (ROW * (1 + STREAM.runs_ahead) + ROW + ROW / 2 + PLAN.device_bytes)
     assert 0.98 * PLAN.usable * 10**6 < needed <= PLAN.usable * 10**6

@@ -19,18 +19,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
+from cohirf.beyond.policy import CELL
 from cohirf.rows.arrays import as_array
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, index_dtype
-
-MAX_AXES = 10  # of more features, the principal axes with most variance are split
-AXES_ROWS = 2**12  # rows from which the principal axes are computed
-# with more features, sparse rows are not centred for that, so that they stay sparse
-DENSE_FEATURES = 2**10
-LARGEST_CELL = (
-    1.3  # rows of a cell, in multiples of the mean; if no axis divides rows so evenly, chance does
-)
-NEAR = 2.0  # rows around a cell that its parts look through, in multiples of the halo
 
 
 class NoRoomError(Exception):
@@ -48,13 +40,13 @@ class Axes:
     def of_sample(cls, sample: Any) -> Axes:
         """Return the axes for data like the sample, an array or CSR matrix."""
         mean = np.asarray(sample.mean(axis=0), dtype=np.float64).ravel()
-        if sample.shape[1] <= MAX_AXES:
+        if sample.shape[1] <= CELL.max_axes:
             return cls(mean, None)
-        some = sample[:: -(-sample.shape[0] // AXES_ROWS)]
-        if sample.shape[1] <= DENSE_FEATURES:
+        some = sample[:: -(-sample.shape[0] // CELL.axes_rows)]
+        if sample.shape[1] <= CELL.dense_features:
             some = as_array(some)
         some = container_of(some).shift(some, mean)
-        _, _, directions = randomized_svd(some, min(MAX_AXES, some.shape[0]), random_state=0)
+        _, _, directions = randomized_svd(some, min(CELL.max_axes, some.shape[0]), random_state=0)
         return cls(mean, np.ascontiguousarray(directions.T))
 
     def measure(self, X: Any) -> FloatArray:
@@ -217,7 +209,7 @@ class _Builder:
         self._overlap = overlap
         self._reach = reach
         self._most = most
-        self._largest_cell = LARGEST_CELL * len(points) / n_cells + 1
+        self._largest_cell = CELL.largest * len(points) / n_cells + 1
         self.n_cells = 0
 
     def split(
@@ -239,7 +231,7 @@ class _Builder:
                 raise NoRoomError
             return Split(low, high, width, cell=self.n_cells - 1)
         if self._reach is None:
-            n_near = int(NEAR * self._overlap * len(home)) + 16
+            n_near = int(CELL.near * self._overlap * len(home)) + 16
             if len(near) > n_near:
                 near = near[np.argpartition(distance, n_near)[:n_near]]
         else:

@@ -25,26 +25,13 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, draw_keys, generator_at
 from cohirf.beyond.cells import AssignedRows, Cells, NoRoomError
+from cohirf.beyond.policy import CELL
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, take_places
 from cohirf.rows.storage import ArrayRows, Engine, Rows, SerialEngine, SomeRows, Storage
 
-# Rows on which cells are built, and rows of these for each cell; all rows, if the data has fewer.
-CELL_SAMPLE = 2**14
-SAMPLED_PER_CELL = 256
-# Rows that are assigned to cells at a time: the least number, more for each cell, because a block
-# visits all cells, and the largest number.
-ASSIGNED_ROWS = 2**18
-ASSIGNED_PER_CELL = 2**9
-MOST_ASSIGNED = 2**20
-KNOWN_BYTES = 2**28  # blocks of assigned rows are kept in memory up to this size
 # multiples of it, modulo 1, are spread evenly: other rows are left out in each cell
 GOLDEN = 0.6180339887498949
-LARGEST_BATCH = 1.5  # in units of the batch size
-# With a radius, a batch is this many times as large as a cell, to leave room for the halos. The
-# smallest cells come first, because no others are tried if these have no room; of the others, the
-# largest that have room are taken.
-SMALLER_CELLS = (4.0, 1.5, 2.0, 3.0)
 
 
 @dataclass(frozen=True)
@@ -178,14 +165,14 @@ def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
     if not container_of(first).is_dense:
         return active
     place = storage.vector(n_rows, index_dtype(n_rows))
-    for block in row_blocks(active.n_rows, ASSIGNED_ROWS):
+    for block in row_blocks(active.n_rows, CELL.assigned_rows):
         place[active.at(batches.home[block])] = np.arange(block.start, block.stop)
     if active.index is not None:  # rows of weight 0 are in no batch, and come last
         place[np.setdiff1d(np.arange(n_rows), active.index, assume_unique=True)] = np.arange(
             active.n_rows, n_rows
         )
     matrix = storage.matrix(n_rows, first.shape[1], first.dtype)
-    for block in row_blocks(n_rows, ASSIGNED_ROWS):
+    for block in row_blocks(n_rows, CELL.assigned_rows):
         matrix[place[block]] = values.take(np.arange(block.start, block.stop))
         storage.release()
     return replace(active, values=SomeRows(ArrayRows(matrix), place))
@@ -200,7 +187,7 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool, Loca
     n_rows = rows.n_rows
     size = locality.batch_size
     rng = generator_at(locality.entropy, Draw.SPLIT, 1)
-    n_sampled = min(n_rows, max(CELL_SAMPLE, math.ceil(SAMPLED_PER_CELL * n_rows / size)))
+    n_sampled = min(n_rows, max(CELL.sample, math.ceil(CELL.sampled_per_cell * n_rows / size)))
     positions: IntArray = np.arange(n_rows)
     if n_sampled < n_rows:
         positions = np.sort(rng.choice(n_rows, n_sampled, replace=False))
@@ -229,14 +216,14 @@ def _build_with_room(
     None if there are none.
     """
     size = locality.batch_size
-    if n_rows <= LARGEST_BATCH * size:
+    if n_rows <= CELL.largest_batch * size:
         return Cells.build(sample, keys, 1)
     if locality.reach is None:
         return None
-    most = LARGEST_BATCH * size * len(keys) / n_rows
+    most = CELL.largest_batch * size * len(keys) / n_rows
     build = partial(Cells.build, sample, keys, reach=locality.reach, most=most)
     # if the smallest cells have no room for a halo of this width, larger ones have none either
-    smallest, *larger = SMALLER_CELLS
+    smallest, *larger = CELL.smaller
     cells = None
     with suppress(NoRoomError):
         cells = build(math.ceil(smallest * n_rows / size))
@@ -294,7 +281,7 @@ class _Assigner:
         """Return the batches; positions are kept in ``storage``."""
         n_home, n_halo = self._count()
         room = np.maximum(
-            LARGEST_BATCH * self._locality.batch_size - n_home, self._locality.overlap * n_home
+            CELL.largest_batch * self._locality.batch_size - n_home, self._locality.overlap * n_home
         )
         self._share = np.where(n_home > 0, np.minimum(1.0, room / np.maximum(n_halo, 1)), 0.0)
         self.is_thinned = bool((self._share[n_home > 0] < 1).any())
@@ -328,7 +315,10 @@ class _Assigner:
 
     def _blocks(self) -> Iterator[AssignedRows]:
         """Yield blocks of assigned rows, in order."""
-        n_assigned = max(ASSIGNED_ROWS, min(MOST_ASSIGNED, ASSIGNED_PER_CELL * self._cells.n_cells))
+        n_assigned = max(
+            CELL.assigned_rows,
+            min(CELL.most_assigned, CELL.assigned_per_cell * self._cells.n_cells),
+        )
         blocks = list(row_blocks(self._rows.n_rows, n_assigned))
         new = [block for block in blocks if block.start not in self._known]
         shared = replace(self._rows, values=self._engine.share(self._rows.values))
@@ -342,7 +332,7 @@ class _Assigner:
                 assigned = self._known[block.start]
             else:
                 assigned = next(found)
-            if block.start not in self._known and self._known_bytes < KNOWN_BYTES:
+            if block.start not in self._known and self._known_bytes < CELL.known_bytes:
                 self._known[block.start] = assigned
                 self._known_bytes += assigned.nbytes
             if self._leaves_rows_out:

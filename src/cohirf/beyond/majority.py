@@ -8,10 +8,10 @@ the same group, so the linkage runs on the distinct codes, weighted by the mass 
 
 With many views of many clusters, nearly every row has a code of its own, and stays separate unless
 most views agree with a group. Of a hundred million rows, tens of millions would be left for the
-merges that follow in this process. So of more than ``MOST_LEFT`` groups, only the largest stay as
-they are. The others, most of them single rows, are divided into cells of rows that are near to each
-other, by a few iterations of K-Means. This is for methods that are told how many clusters to find.
-The groups of others are clusters that they have found.
+merges that follow in this process. So of more than ``MAJORITY.most_left`` groups, only the largest
+stay as they are. The others, most of them single rows, are divided into cells of rows that are near
+to each other, by a few iterations of K-Means. This is for methods that are told how many clusters
+to find. The groups of others are clusters that they have found.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.consensus import NOISE, Codes, Consensus, label_rows
+from cohirf.beyond.policy import MAJORITY
 from cohirf.error_contexts import warning_once_a_fit
 from cohirf.rows.arrays import (
     fetch_rows,
@@ -47,15 +48,6 @@ from cohirf.rows.grouping import (
     row_blocks,
     sum_beside,
 )
-
-MAX_LINKED_CODES = 1024  # largest number of codes to link: their agreement matrix takes 8 MiB
-AGREEMENT_CELLS = 2**18
-# Above the first number of groups, so many of the largest stay, and the others are divided into so
-# many cells.
-MOST_LEFT = 2**19
-N_KEPT = 2**11
-N_CELLS = 2**10
-N_ITERATIONS = 3  # of K-Means
 
 
 def majority_consensus(codes: Codes, majority: float) -> Consensus:
@@ -83,7 +75,7 @@ def majority_consensus(codes: Codes, majority: float) -> Consensus:
     n_clean = xp.sum(xp.astype(codes.distinct != NOISE, xp.int64), axis=1)
     alone = xp.astype(n_clean, xp.float64) < needed
     heaviest_first = xp.argsort(xp.where(alone, np.inf, -codes.mass), stable=True)
-    n_linked = min(MAX_LINKED_CODES, codes.n_codes - int(xp.sum(xp.astype(alone, xp.int64))))
+    n_linked = min(MAJORITY.linked_codes, codes.n_codes - int(xp.sum(xp.astype(alone, xp.int64))))
     linked = to_host(heaviest_first[:n_linked])
     group_of_linked = linked[
         link_codes(fetch_rows(codes.distinct, linked), fetch_rows(codes.mass, linked), needed)
@@ -93,7 +85,7 @@ def majority_consensus(codes: Codes, majority: float) -> Consensus:
     else:
         rank = xp.argsort(heaviest_first)
         # if fewer are linked than may be, these are all that are not alone
-        if n_linked < MAX_LINKED_CODES:
+        if n_linked < MAJORITY.linked_codes:
             joined = rank
         else:
             joined = join_groups(codes, linked, group_of_linked, needed)
@@ -180,7 +172,7 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
         first = xp.argmax(xp.astype(is_best, xp.int8), axis=1)
         joined[block] = xp.where(most >= needed, look_up(names, first), joined[block])
 
-    n_cells = container_of(codes.distinct).cells_at_once(AGREEMENT_CELLS)
+    n_cells = container_of(codes.distinct).cells_at_once(MAJORITY.agreement_cells)
     in_blocks(join, codes.n_codes, n_cells // len(names) + 1)
     return joined
 
@@ -240,7 +232,7 @@ def count_agreement(distinct: IntArray) -> FloatArray:
     n_codes, n_views = distinct.shape
     agreement = np.empty((n_codes, n_codes))
     never_noise = np.where(distinct == NOISE, NOISE - 1, distinct)
-    for block in row_blocks(n_codes, AGREEMENT_CELLS // (n_codes + 1) + 1):
+    for block in row_blocks(n_codes, MAJORITY.agreement_cells // (n_codes + 1) + 1):
         count = np.zeros((block.stop - block.start, n_codes), dtype=np.min_scalar_type(n_views))
         for view in range(n_views):
             count += distinct[block, view, None] == never_noise[:, view]
@@ -249,18 +241,18 @@ def count_agreement(distinct: IntArray) -> FloatArray:
 
 
 def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
-    """Return a consensus with at most ``N_KEPT + N_CELLS`` groups, and noise, if it has more than
-    ``MOST_LEFT``.
+    """Return a consensus with at most ``n_kept + n_cells`` groups of ``MAJORITY``, and noise, if it
+    has more than ``most_left``.
 
     Rows that are together stay together. Of groups of equal mass, the first are kept.
     """
     n_groups = found.n_clusters - found.n_noise
-    if n_groups <= MOST_LEFT:
+    if n_groups <= MAJORITY.most_left:
         return found
     with warning_once_a_fit():
         warnings.warn(
-            f"The views agree on little: of {n_groups:,} groups of rows, the {N_KEPT:,} largest "
-            "stay, and the others are joined with those near to them. Fewer views, or a "
+            f"The views agree on little: of {n_groups:,} groups of rows, the {MAJORITY.n_kept:,} "
+            "largest stay, and the others are joined with those near to them. Fewer views, or a "
             "batch_size, keep more of them.",
             UserWarning,
             stacklevel=2,
@@ -268,10 +260,12 @@ def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
     labels, xp = found.labels, namespace(found.labels)
     largest_first = xp.argsort(-sum_beside(labels, mass, found.n_clusters)[:n_groups], stable=True)
     rows = xp.take(first_rows_beside(labels, found.n_clusters), largest_first)
-    cell, n_cells = _divide_rare(take_rows(X, rows[N_KEPT:]), take_rows(X, rows[:N_CELLS]))
-    kept = xp.arange(N_KEPT, dtype=cell.dtype, device=labels.device)
-    number = xp.take(join_rows([kept, cell + N_KEPT]), xp.argsort(largest_first))
-    n_left = N_KEPT + n_cells
+    cell, n_cells = _divide_rare(
+        take_rows(X, rows[MAJORITY.n_kept :]), take_rows(X, rows[: MAJORITY.n_cells])
+    )
+    kept = xp.arange(MAJORITY.n_kept, dtype=cell.dtype, device=labels.device)
+    number = xp.take(join_rows([kept, cell + MAJORITY.n_kept]), xp.argsort(largest_first))
+    n_left = MAJORITY.n_kept + n_cells
     joined = xp.take(number, xp.clip(labels, 0, n_groups - 1))
     labels = xp.where(labels < n_groups, joined, labels + (n_left - n_groups))
     return replace(found, labels=labels, n_clusters=n_left + found.n_noise)
@@ -281,7 +275,7 @@ def _divide_rare(points: Any, centres: Any) -> tuple[Any, int]:
     """Return the cell of each point, and how many cells there are: K-Means that begins with the
     given centres.
     """
-    for _ in range(N_ITERATIONS):
+    for _ in range(MAJORITY.n_iterations):
         occupied, cell = compress(find_nearest(points, centres, exact=False), centres.shape[0])
         centres = cluster_means(points, cell, occupied.shape[0], None)
     return cell, centres.shape[0]

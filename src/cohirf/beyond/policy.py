@@ -64,6 +64,54 @@ class NumberPolicy:
     first_numbers: int = 20
 
 
+@dataclass(frozen=True)
+class CellPolicy:
+    """Cells of neighbouring rows, and the local batches that are made of them. Measured:
+    ``benchmarks/notes/density.rst``, as far as they decide on time.
+    """
+
+    max_axes: int = 10  # of more features, the principal axes with most variance are split
+    axes_rows: int = 2**12  # from which the principal axes are computed
+    # with more features, sparse rows are not centred for that, so that they stay sparse
+    dense_features: int = 2**10
+    # rows of a cell, in multiples of the mean; if no axis divides rows so evenly, chance does
+    largest: float = 1.3
+    near: float = 2.0  # rows around a cell that its parts look through, in multiples of the halo
+    # Rows on which cells are built, and rows of these for each cell; all rows, if the data has
+    # fewer.
+    sample: int = 2**14
+    sampled_per_cell: int = 256
+    # Rows that are assigned to cells at a time: the least number, more for each cell, because a
+    # block visits all cells, and the largest number.
+    assigned_rows: int = 2**18
+    assigned_per_cell: int = 2**9
+    most_assigned: int = 2**20
+    known_bytes: int = 2**28  # blocks of assigned rows are kept in memory up to this size
+    largest_batch: float = 1.5  # in units of the batch size
+    # With a radius, a batch is this many times as large as a cell, to leave room for the halos. The
+    # smallest cells come first, because no others are tried if these have no room; of the others,
+    # the largest that have room are taken.
+    smaller: tuple[float, ...] = (4.0, 1.5, 2.0, 3.0)
+
+
+@dataclass(frozen=True)
+class MajorityPolicy:
+    """How many groups a consensus of most views compares, and leaves. They bound time and memory;
+    ``benchmarks/quality/rare_groups.py`` shows that small groups stay.
+    """
+
+    linked_codes: int = 1024  # at most: their agreement matrix takes 8 MiB
+    agreement_cells: int = 2**18  # of that matrix, computed at a time
+    # Above the first number of groups, so many of the largest stay, and the others are divided into
+    # so many cells, by so many iterations of K-Means.
+    most_left: int = 2**19
+    n_kept: int = 2**11
+    n_cells: int = 2**10
+    n_iterations: int = 3
+
+
+CELL = CellPolicy()
+MAJORITY = MajorityPolicy()
 GRAPH = GraphPolicy()
 MERGE = MergePolicy()
 NUMBER = NumberPolicy()

@@ -15,12 +15,12 @@ import numpy as np
 
 from cohirf.algorithm.consensus import NOISE, Codes, adjusted_rand_of, count_pairs, keep_views
 from cohirf.beyond.majority import (
-    AGREEMENT_CELLS,
     GroupLabels,
     count_agreement,
     merge_by_agreement,
 )
 from cohirf.beyond.merge_tree import MAX_LINKED, MAX_MOVES, MergeTree, as_linkage, as_merges
+from cohirf.beyond.policy import MAJORITY
 from cohirf.rows.grouping import (
     ROUNDING,
     FloatArray,
@@ -238,7 +238,7 @@ def _join_most_agreeing(
     )
     joined = np.empty(codes.n_codes, dtype=np.int64)
     agreement = np.empty(codes.n_codes)
-    for block in row_blocks(codes.n_codes, AGREEMENT_CELLS // n_groups + 1):
+    for block in row_blocks(codes.n_codes, MAJORITY.agreement_cells // n_groups + 1):
         shares = labels.agreement(block) / np.maximum(
             has_opinion[block] @ comparable, LEAST_AGREEMENT
         )

@@ -23,9 +23,9 @@ from sklearn.cluster import DBSCAN, BisectingKMeans, KMeans, MiniBatchKMeans
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.levels import FitState
-from cohirf.beyond.majority import N_CELLS
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.merges import DEFAULT
+from cohirf.beyond.policy import MAJORITY
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.locality import (
     LocalPlan,
@@ -274,7 +274,7 @@ class TakesNumber(Family):
     @property
     def bounds_groups(self) -> bool:
         """Whether a batch may leave fewer groups than its views make: enough for all clusters."""
-        return self.n_sought is not None and self.n_sought <= N_CELLS
+        return self.n_sought is not None and self.n_sought <= MAJORITY.n_cells
 
     def is_reached(self, state: FitState) -> bool:
         """Return whether the levels end: there are few enough groups to merge them."""

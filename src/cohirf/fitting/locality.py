@@ -16,7 +16,8 @@ from sklearn.pipeline import Pipeline
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.beyond.fuse_batches import find_parts, number_parts
-from cohirf.beyond.local_batches import LARGEST_BATCH, Locality
+from cohirf.beyond.local_batches import Locality
+from cohirf.beyond.policy import CELL
 from cohirf.beyond.reach import REACH_MARGIN, can_be_local, find_reach, links_every_row
 from cohirf.clusterers.density_labels import DensityLabels
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
@@ -291,7 +292,9 @@ def count_spanned(data: Data, spanned: SpanningSettings, room: Room | None = Non
     n_rows = LOCAL.spanned_rows // LOCAL.smaller_listed if is_found_later else LOCAL.spanned_rows
     if room is not None and not isinstance(data, OnDask):
         row_bytes = LOCAL.spanned_bytes + 24 * data.n_features + 12 * spanned.min_samples
-        batch_bytes = room.n_jobs * int(LARGEST_BATCH * row_bytes * min(n_rows, data.rows.n_rows))
+        batch_bytes = room.n_jobs * int(
+            CELL.largest_batch * row_bytes * min(n_rows, data.rows.n_rows)
+        )
         kept_bytes = (LOCAL.listed_kept if may_miss else LOCAL.spanned_kept)[
             room.held_bytes is None
         ] * data.rows.n_rows

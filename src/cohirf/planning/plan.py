@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.beyond.local_batches import LARGEST_BATCH
+from cohirf.beyond.policy import CELL
 from cohirf.engines.policy import STREAM
 from cohirf.error_contexts import warn_caller
 from cohirf.in_words import InWords
@@ -117,7 +117,7 @@ class PlannedFit:
         room = self.room
         n_batches = count_batches(self.n_rows, batch_size)
         n_levels, seconds = forecast_levels(self.n_rows, batch_size, cost, room.n_jobs)
-        largest = min(self.n_rows, LARGEST_BATCH * batch_size)
+        largest = min(self.n_rows, CELL.largest_batch * batch_size)
         batch_bytes = float(cost.n_bytes(largest))
         of_leaves = 0.0
         if self.overlap is not None and n_batches > 1:
@@ -229,7 +229,7 @@ def plan_for_device(
         return None
     copies += (1 + STREAM.runs_ahead) * isinstance(device, str)
     return max(
-        2, int(PLAN.usable * free / (LARGEST_BATCH * (row_bytes * copies + PLAN.device_bytes)))
+        2, int(PLAN.usable * free / (CELL.largest_batch * (row_bytes * copies + PLAN.device_bytes)))
     )
 
 
@@ -276,7 +276,7 @@ def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
     """
     reach = PLAN.reach * cost.probes[-1].n_rows
     low = task.smallest_batch
-    high = reach / LARGEST_BATCH
+    high = reach / CELL.largest_batch
     fine = [task.forecast(size, cost) for size in fine_sizes(low, high)]
     last_that_fits = [
         smaller.batch_size for smaller, larger in pairwise(fine) if smaller.fits and not larger.fits

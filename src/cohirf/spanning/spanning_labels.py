@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from cohirf.algorithm.batches import cut_into_runs
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.runs import RunTask
-from cohirf.beyond.cells import MAX_AXES
 from cohirf.beyond.local_batches import LocalBatches, Locality, LocalRun, make_local_batches
+from cohirf.beyond.policy import CELL
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
@@ -125,7 +125,7 @@ def may_miss_neighbours(n_features: int) -> bool:
     """Return whether local batches miss neighbours in some directions: cells are divided along
     fewer axes.
     """
-    return n_features > MAX_AXES
+    return n_features > CELL.max_axes
 
 
 def span_batches(

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf import CoHiRF
 from cohirf.app.explain.policy import BETWEEN, SAMPLE
 from cohirf.app.explain.study import draw, weigh
+from cohirf.app.explain.table import number_rows
 from cohirf.inspection import positions_of
 from cohirf.rows import FloatArray, IntArray, row_blocks, rows_by_label
 
@@ -198,7 +198,7 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
     """
     starts, members = rows_by_label(labels, n_clusters)
     found = np.full((len(labels), n_clusters), np.nan)
-    point = _number_points(points)
+    point = number_rows(points)
     for block in row_blocks(len(labels), SAMPLE.block_rows):
         distances = euclidean_distances(points[block], points)
         # a row is not its own neighbour, nor is one that is equal to it
@@ -213,14 +213,6 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
                     n_others > 0, totals / np.maximum(n_others, 1), np.nan
                 )
     return found
-
-
-def _number_points(points: Any) -> IntArray:
-    """Return a number for each row, the same for rows that are equal."""
-    if sparse.issparse(points):
-        return np.arange(points.shape[0])
-    # -0.0 and 0.0 are equal, and differ in their bits
-    return np.unique(points + 0.0, axis=0, return_inverse=True)[1].ravel()
 
 
 def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[LooseRow]:

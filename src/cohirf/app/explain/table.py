@@ -77,6 +77,14 @@ def to_known_matrix(some: Any) -> Any:
     return to_numbers(some)
 
 
+def number_rows(points: Any) -> IntArray:
+    """Return a number for each row, the same for rows that are equal."""
+    if sparse.issparse(points):
+        return np.arange(points.shape[0])
+    # -0.0 and 0.0 are equal, and differ in their bits
+    return np.unique(points + 0.0, axis=0, return_inverse=True)[1].ravel()
+
+
 @dataclass(frozen=True)
 class TransformedRows:
     """Rows of some data after a transformation: only those that are asked for are transformed."""

@@ -209,6 +209,10 @@ class Container:
         """Return the label of the nearest of ``cells.points`` to each row; see ``landmarks.py``."""
         raise NotImplementedError
 
+    def label_by_nested_cells(self, X: Any, cells: Any) -> Any:
+        """Return the number of the point of each row; see ``NestedCells`` in ``landmarks.py``."""
+        raise NotImplementedError
+
     def measure(self, X: Any, points: Any) -> Any:
         """Return the Euclidean distance of each row to each point; see ``distances.py``."""
         raise NotImplementedError

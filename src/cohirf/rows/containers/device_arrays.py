@@ -193,6 +193,12 @@ class DeviceArrays(Container):
         """Return the label of the nearest point: rows are compared with all, at once."""
         return look_up(cells.labels, find_nearest(X, cells.points))
 
+    def label_by_nested_cells(self, X: Any, cells: Any) -> Any:
+        """Return the number of the point of each row: rows are compared with all, at once."""
+        nearest = cells.centres.label(X)
+        found = find_nearest(X, cells.points, groups=cells.owner, group_of_row=nearest)
+        return look_up(np.arange(len(cells.owner)), found)
+
     def measure(self, X: Any, points: Any) -> Any:
         """Return distances from differences in float64, which lose no digits."""
         points = to_host(points)
