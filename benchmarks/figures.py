@@ -102,6 +102,7 @@ COMMANDS = (
     Command("quality", "quality.rules", "--first 50000", ("rules", "rules_number"), 25),
     Command("quality", "quality.noise_features", "--defaults", ("noise",), 2, True),
     Command("quality", "quality.graphs", "--first 70000", ("graphs",), 15),
+    Command("quality", "quality.cells", "", ("cells",), 2),
     Command("quality", "quality.eps", "", ("eps",), 0.3),
     Command("quality", "quality.tuning", "", ("tuning",), 0.5),
     Command("quality", "quality.diagnose", "--seeds 2", ("diagnose",), 8, True),

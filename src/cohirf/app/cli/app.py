@@ -15,6 +15,7 @@ import typer
 import cohirf
 from cohirf.app.cli.errors import Interrupted
 from cohirf.app.cli.fit_options import (
+    AreSimilar,
     BatchSize,
     Checkpoint,
     Clusters,
@@ -23,6 +24,7 @@ from cohirf.app.cli.fit_options import (
     Eps,
     ImageColumn,
     Impute,
+    IsGraph,
     Jobs,
     Keep,
     Kinds,
@@ -126,6 +128,7 @@ def command(*examples: str, of: typer.Typer = app) -> Callable[[Command], Comman
     "cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 "
     "--report topics.html",
     "cohirf fit places.parquet --places lat lon --eps 2km --report map.html",
+    "cohirf fit graph.npz --graph --clusters 10 --out labels.csv",
 )
 def fit(
     data: DataFile,
@@ -155,6 +158,8 @@ def fit(
     text: TextColumn = None,
     images: ImageColumn = None,
     places: Places = None,
+    graph: IsGraph = False,
+    similarities: AreSimilar = False,
     json: Json = False,
     quiet: Quiet = False,
     out: LabelsOut = None,
@@ -165,25 +170,54 @@ def fit(
 ) -> None:
     """Cluster the rows of a file."""
     from cohirf.app.cli.fit import Targets, fit_file
+    from cohirf.app.cli.graphs import fit_graph_file
 
+    method = MethodOptions(estimator, param)
+    given = {
+        "n_clusters": clusters,
+        "merge": merge,
+        "views": views,
+        "max_features": max_features,
+        "min_cluster_size": min_cluster_size,
+        "random_state": seed,
+        "batch_size": batch_size,
+        "checkpoint": checkpoint,
+        "n_jobs": n_jobs,
+        "device": device,
+    }
+    about = DataOptions(
+        label_column, id_column, drop, kinds, scale, impute, delimiter, header, sheet
+    )
+    targets = Targets(out, model, report, force, keep=keep)
+    screen = ScreenOptions(json, quiet)
+    if graph or similarities:
+        refused = {
+            "--report": report,
+            "--keep": keep,
+            "--vectors": vectors,
+            "--text": text,
+            "--images": images,
+            "--places": places,
+        }
+        fit_graph_file(
+            data,
+            method,
+            given,
+            about,
+            targets,
+            screen,
+            eps=eps,
+            similar=similarities,
+            refused=refused,
+        )
+        return
     fit_file(
         data,
-        MethodOptions(estimator, param),
-        {
-            "n_clusters": clusters,
-            "merge": merge,
-            "views": views,
-            "max_features": max_features,
-            "min_cluster_size": min_cluster_size,
-            "random_state": seed,
-            "batch_size": batch_size,
-            "checkpoint": checkpoint,
-            "n_jobs": n_jobs,
-            "device": device,
-        },
-        DataOptions(label_column, id_column, drop, kinds, scale, impute, delimiter, header, sheet),
-        Targets(out, model, report, force, keep=keep),
-        ScreenOptions(json, quiet),
+        method,
+        given,
+        about,
+        targets,
+        screen,
         vectors=vectors,
         text=text,
         images=images,

@@ -101,7 +101,7 @@ def fit_file(
     parameters = read_parameters(given)
     if vectors is not None:
         parameters.setdefault("metric", "cosine")
-    _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
+    check_files(targets, data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(named) if vectors is None else "none"
     asked = about.arguments(scaling) | {"vectors": vectors, "places": places}
     _refuse_low_limit(data, read_memory_limit(parameters.get("batch_size")))
@@ -305,7 +305,7 @@ def find_origin(data: Path, given: dict[str, Any]) -> Origin:
     return Origin(str(data), options, command_line())
 
 
-def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:
+def check_files(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:
     """Refuse files that cannot be written, before the work begins."""
     force = targets.force
     model = targets.model

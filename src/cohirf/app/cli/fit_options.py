@@ -219,6 +219,24 @@ Places = Annotated[
     ),
 ]
 
+IsGraph = Annotated[
+    bool,
+    switch(
+        "--graph",
+        "Data",
+        "The data is a graph of distances: a sparse matrix in .npz, a table of edges (source, "
+        "target, distance), or AnnData.",
+    ),
+]
+AreSimilar = Annotated[
+    bool,
+    switch(
+        "--similarities",
+        "Data",
+        "With --graph: larger values are nearer. Of AnnData, connectivities are taken.",
+    ),
+]
+
 
 # -- what is written
 

@@ -17,6 +17,7 @@ from cohirf import Changes, CoHiRF, Drift, load
 from cohirf import merge as merge_models
 from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, ExitCode, Interrupted
+from cohirf.app.cli.graphs import is_of_graph, open_graph_file
 from cohirf.app.cli.options import ScreenOptions
 from cohirf.app.cli.outputs import (
     LABEL_FILES,
@@ -61,15 +62,21 @@ def predict_file(model: Path, data: Path, screen: ScreenOptions, *, out: Path, f
     check_file(out, "--out", LABEL_FILES, force=force, data=data)
     refuse_same({"--out": out}, {"MODEL": model})
     fitted, preparation = open_model(model)
-    prepared = read_new_rows(data, model, preparation, console)
-    labels = fitted.predict(prepared.source)
-    document = {
-        "command": "predict",
-        **describe_sizes(labels),
-        **agreement(labels, prepared.classes()),
-    }
+    if is_of_graph(fitted):
+        source = open_graph_file(data, similar=fitted.metric == "affinity")
+        labels = fitted.predict(source)
+        document = {"command": "predict", **describe_sizes(labels)}
+        save_labels(out, labels, console)
+    else:
+        prepared = read_new_rows(data, model, preparation, console)
+        labels = fitted.predict(prepared.source)
+        document = {
+            "command": "predict",
+            **describe_sizes(labels),
+            **agreement(labels, prepared.classes()),
+        }
+        _save_labels(out, labels, prepared, console)
     document["written"] = {"labels": str(out)}
-    _save_labels(out, labels, prepared, console)
     rows = [*size_rows(document), *agreement_rows(document)]
     rows[1] = ("clusters", f"{document['clusters']:,} of {fitted.n_clusters_:,}")
     console.show(document, TextGrid(rows), say_written(document["written"]))

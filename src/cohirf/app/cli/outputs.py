@@ -35,6 +35,7 @@ from cohirf.store import (
 )
 
 CLUSTER = "cluster"
+NODE = "node"  # the column of names of nodes
 LABEL_FILES = (".parquet", ".csv", ".npy")
 
 
@@ -171,8 +172,9 @@ def save_labels(
     data: Data | None = None,
     kept: Sequence[Name] = (),
     coarser: Sequence[int] = (),
+    names: Sequence[str] | None = None,
 ) -> None:
-    """Write the cluster of each row, behind some columns of the data.
+    """Write the cluster of each row, behind some columns of the data or the ``names`` of nodes.
 
     ``coarser`` are numbers of further columns.
     """
@@ -185,10 +187,9 @@ def save_labels(
             blocks = row_blocks(len(labels), DEFAULT.block_rows)
             file.writelines(np.asarray(labels[block]).astype("<i8").tobytes() for block in blocks)
         else:
-            names = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
-            write_tables(
-                file, ending, _label_tables(labels, names, _read_kept(data, kept), n_formulas)
-            )
+            columns = [CLUSTER, *(f"{CLUSTER}_{number}" for number in coarser)]
+            beside = _read_kept(data, kept) if names is None else _table_names(names)
+            write_tables(file, ending, _label_tables(labels, columns, beside, n_formulas))
     if ending == ".csv" and (total := n_formulas.total()):
         cells = "1 cell begins" if total == 1 else f"{total:,} cells begin"
         console.warn(
@@ -207,6 +208,13 @@ def _read_kept(data: Data | None, kept: Sequence[Name]) -> Iterator[Any]:
             arrow.Table.from_batches([batch])
             for batch in data.table.read([str(name) for name in kept])
         )
+
+
+def _table_names(names: Sequence[str]) -> Iterator[Any]:
+    """Yield the names of nodes as Arrow tables."""
+    arrow = import_optional("pyarrow", "arrow", "Writing a table")
+    for block in row_blocks(len(names), DEFAULT.block_rows):
+        yield arrow.table({NODE: list(names[block])})
 
 
 def _label_tables(
