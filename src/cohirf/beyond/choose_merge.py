@@ -38,8 +38,8 @@ from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.silhouette import mean_silhouettes
 
 COMPARED = compared_criteria()
-# Merges that "auto" compares, in the order of ``choice_.cuts``; a merge added here changes default
-# results and saved models. All that can be asked for are ``NAMES`` of ``merges``.
+# Merges that "auto" compares, in the order of ``choice_.cuts``: one more, a criterion with a place,
+# changes default results and saved models. All that can be asked for are ``NAMES`` of ``merges``.
 MERGES = tuple(criterion.name for criterion in COMPARED)
 
 

@@ -6,7 +6,7 @@ graph of its rows, or of a sample of them, by which merges are made and compared
 clusters is chosen, that is done before, on graphs of smaller samples and of their halves. With a
 graph,
 
-- two kinds of merges follow it: ``connected`` along its spanning tree, and ``along_graph`` along
+- two kinds of merges follow it: ``connected`` along its spanning tree, and ``graph`` along
   all of its edges;
 - a division of the rows has a *cut* (the share of neighbours in another cluster) and a *modularity*
   (the share of the edges inside clusters, less what it would be by chance: Newman, PNAS 103, 2006);
