@@ -229,8 +229,8 @@ class CoHiRF(
     medoid_indices_ : array of int, shape (n_clusters_,)
         Row number of each cluster's medoid.
     medoids_ : array or CSR matrix, shape (n_clusters_, n_features)
-        Values of each cluster's medoid; after :meth:`forget`, the mean of its group can take their
-        place.
+        Values of each cluster's medoid, with NaN where a cell is missing; after :meth:`forget`, the
+        mean of its group can take their place.
     exemplar_indices_ : array of int, shape (n_clusters_,)
         Row number of the most central row of each cluster: the one nearest to the mean of all its
         rows. For sources and Dask arrays in several batches, the nearest of the landmarks that

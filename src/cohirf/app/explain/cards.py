@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.app.explain.columns import Columns, Pictures
-from cohirf.app.explain.cuts import Cut, find_finer
+from cohirf.app.explain.cuts import Cut, find_finer, place_of_final
 from cohirf.app.explain.describe import keep_true_names, split_siblings
 from cohirf.app.explain.diagnose import agreement_with_classes
 from cohirf.app.explain.effects import Trait, find_traits
@@ -92,7 +92,7 @@ def list_clusters(
         name_clusters([traits[one] for one in some], [splits[one] for one in some])
         for some in places
     ]
-    final = next(number for number, cut in enumerate(cuts) if cut.is_final)
+    final = place_of_final(cuts)
     if pictures is None:
         names[final] = keep_true_names(sample, cuts[final].largest(PAGE.clusters), names[final])
     return Listing(clusters, places, names)

@@ -26,7 +26,8 @@ class Cut:
 
     leaf_of_row: IntArray  # leaf of the tree that each row belongs to; -1 for noise
     label_of_leaf: IntArray  # cluster of each leaf; -1 for noise
-    medoid: IntArray  # a medoid of each cluster
+    # the root of each cluster in the hierarchy; of a final cluster its medoid, not its exemplar
+    medoid: IntArray
     size: IntArray  # number of rows of each cluster
     # number of clusters of the tree that this is; more than ``n_clusters`` if small ones are noise
     n_merged: int
@@ -61,6 +62,11 @@ class Cut:
         """Return, for each cluster of a finer cut, the cluster that it is a part of."""
         _, leaf = np.unique(finer.label_of_leaf, return_index=True)
         return self.label_of_leaf[leaf[-finer.n_clusters :]]  # without noise, which is first
+
+
+def place_of_final(cuts: Sequence[Cut]) -> int:
+    """Return the place of the cut that has the clusters of the model."""
+    return next(place for place, cut in enumerate(cuts) if cut.is_final)
 
 
 def find_cuts(model: CoHiRF) -> list[Cut]:
@@ -106,7 +112,7 @@ def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
     that has it, the largest cluster first.
     """
     colour_of: dict[int, int] = {}
-    final = next(cut for cut in cuts if cut.is_final)
+    final = cuts[place_of_final(cuts)]
     for cut in [final, *cuts]:
         if cut.is_final:
             order: IntArray = np.arange(cut.n_clusters)

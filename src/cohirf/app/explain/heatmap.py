@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.app.explain.columns import group_features, round_number
-from cohirf.app.explain.cuts import Cut
+from cohirf.app.explain.cuts import Cut, place_of_final
 from cohirf.app.explain.effects import measure_effects
 from cohirf.app.explain.page import pack
 from cohirf.app.explain.policy import PAGE
@@ -26,7 +26,7 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
     """Return means of features, and how far those of clusters are from them, in parts of a
     deviation; or None.
     """
-    final = next(cut for cut in cuts if cut.is_final)
+    final = cuts[place_of_final(cuts)]
     compared = next((cut for cut in (final, *cuts) if cut.n_clusters > 1), None)
     if (
         compared is None

@@ -16,7 +16,7 @@ from cohirf import CoHiRF
 from cohirf.app.explain import heatmap, history, odd_rows
 from cohirf.app.explain.cards import describe_cuts, list_clusters
 from cohirf.app.explain.columns import Columns, Pictures, check_image_shape
-from cohirf.app.explain.cuts import colour_clusters, find_cuts, suggest_cut
+from cohirf.app.explain.cuts import colour_clusters, find_cuts, place_of_final, suggest_cut
 from cohirf.app.explain.describe import describe_sample, make_headline
 from cohirf.app.explain.diagnose import agreement_with_classes, diagnose_model
 from cohirf.app.explain.map import describe_merges, place_points, show_other_merges
@@ -61,7 +61,7 @@ def summarize(
     colours = colour_clusters(cuts)
     pictures = None if image_shape is None else Pictures(sample, image_shape)
     listing = list_clusters(sample, columns, cuts, colours, pictures)
-    final = next(number for number, cut in enumerate(cuts) if cut.is_final)
+    final = place_of_final(cuts)
     exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
     classes = None if study.classes is None else study.classes.codes
     diagnosis = diagnose_model(model, classes)

@@ -368,6 +368,8 @@ class SampleDistances:
 class Sample:
     """Rows that clusters are described by: random ones, more rows of small clusters, and rows that
     were asked for.
+
+    A page asks for every exemplar, so that each final cluster has a row; medoids need not be here.
     """
 
     study: Study
@@ -410,7 +412,10 @@ class Sample:
 
     @cached_property
     def features(self) -> Any:
-        """Features of these rows as they were fitted, as float64 and without missing values."""
+        """Features of these rows as they were fitted, as float64 and without missing values.
+
+        They are CSR if the data are, and have length 1 for cosine distances.
+        """
         return read_rows(self.study.data, self.rows)
 
     @cached_property

@@ -50,7 +50,9 @@ def count_rows(data: Any) -> int:
 
 def read_rows(data: Any, rows: IntArray) -> Any:
     """Return rows in the given order as float64, without missing values: these are the mean of
-    their column here.
+    their column over these very rows.
+
+    So compare only rows that were read together.
     """
     distinct, place = np.unique(rows, return_inverse=True)
     return to_numbers(take_rows(data, distinct), place)
