@@ -15,7 +15,9 @@ class BlockPolicy:
     thread_rows: int = 2**15
     # the same for K-Means, which sets the limits of threads for each block, one after the other
     predicted_rows: int = 2**17
-    most_sums: int = 64  # blocks with sums of their own, which are in memory until all are added
+    most_sums: int = 64  # blocks with sums of their own
+    # sums are in memory until all are added if blocks have so many times the rows that they need
+    small_sums: int = 4
     exemplar_cells: int = 2**19  # of rows that are compared with the means of their clusters
     product_cells: int = 2**20  # of products of sparse rows with points
     device_cells: int = 2**26  # of a block of rows on a device

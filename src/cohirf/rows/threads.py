@@ -123,16 +123,29 @@ def map_sums(
     A block has at least ``fewest_rows``, so that to put results together takes less time than to
     make them. There is at least one block.
     """
-    block_rows = max(BLOCK.thread_rows, fewest_rows, -(-n_rows // BLOCK.most_sums))
-    return map_blocks(function, n_rows, block_rows) or [function(slice(0, 0))]
+    blocks = row_blocks(n_rows, _count_summed(n_rows, fewest_rows))
+    return map_in_threads(function, blocks) or [function(slice(0, 0))]
 
 
 def sum_blocks(function: Callable[[slice], Any], n_rows: int, fewest_rows: int = 1) -> Any:
-    """Return the sum of what ``function`` returns for each block; see ``map_sums``."""
-    total, *others = map_sums(function, n_rows, fewest_rows)
-    for other in others:
+    """Return the sum of what ``function`` returns for each of a few blocks; see ``map_sums``.
+
+    Large sums are added up as soon as each thread has made one.
+    """
+    block_rows = _count_summed(n_rows, fewest_rows)
+    if fewest_rows * BLOCK.small_sums > block_rows:
+        found = map_in_groups(function, row_blocks(n_rows, block_rows))
+    else:
+        found = iter(map_sums(function, n_rows, fewest_rows))
+    total = next(found)
+    for other in found:
         total += other
     return total
+
+
+def _count_summed(n_rows: int, fewest_rows: int) -> int:
+    """Return the rows of a block that has a sum of its own."""
+    return max(BLOCK.thread_rows, fewest_rows, -(-n_rows // BLOCK.most_sums))
 
 
 @dataclass
