@@ -145,6 +145,7 @@ COMMANDS = (
     ),
     Command("speed", "speed.voting", "", ("voting_cost",), 5),
     Command("speed", "speed.cores", "--jobs 1 16", ("cores",), 30),
+    Command("speed", "speed.growth", "", ("growth",), 4),
     Command(
         "speed", "speed.density", "--seconds 240", ("density/dbscan", "density/hdbscan"), 40, True
     ),

@@ -64,8 +64,8 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     before: k-means++.
 
     Each row is drawn once, and is not the best of several: inertia was 0.4 % higher, in half of the
-    time. On a device, which waits longer for a step than it computes, a step draws several rows: a
-    sixteenth of those drawn before.
+    time. After many rows, and on a device, which waits longer for a step than it computes, a step
+    draws several: a sixteenth of those drawn before.
     """
     container = container_of(X)
     points = container.scale(X)

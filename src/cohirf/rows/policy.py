@@ -27,7 +27,8 @@ class BlockPolicy:
     pinned_bytes: int = 2**22  # of pinned memory, for copies from a CUDA device
     fixed_point_cells: int = 2**26  # values that are turned into integers at a time
     silhouette_columns: int = 512  # of the distance matrix that are summed at a time
-    drawn_per_new: int = 16  # on a device: rows drawn before for each that is drawn at once
+    drawn_alone: int = 256  # rows that k-means++ draws one after the other, but on a device
+    drawn_per_new: int = 16  # afterwards: rows drawn before for each that is drawn at once
     # rows whose weights are compared when rows are drawn by weight; of more, a random sample
     weighed_rows: int = 2**20
     fewest_by_weight: int = 30  # so few rows are all drawn, whatever their weights are

@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cohirf.rows.blocks import FloatArray, IntArray
+from cohirf.rows.policy import BLOCK
 
 if TYPE_CHECKING:
     from cohirf.rows.members import Members
@@ -190,8 +191,11 @@ class Container:
         raise NotImplementedError
 
     def drawn_at_once(self, n_drawn: int) -> int:
-        """Return how many rows k-means++ draws at once, after so many."""
-        return 1
+        """Return how many rows k-means++ draws at once, after so many: of many, a sixteenth.
+
+        One after the other, time would grow with the square of the number of clusters.
+        """
+        return 1 if n_drawn < BLOCK.drawn_alone else n_drawn // BLOCK.drawn_per_new
 
     def sum_taken(self, table: Any, indices: list[Any]) -> Any:
         """Return the sum of the rows of a table at several indices, with all cells."""
