@@ -11,7 +11,8 @@ from sklearn.datasets import make_blobs
 
 from cohirf import landmarks
 from cohirf.datasets import make_spheres
-from cohirf.landmarks import Expanded, NearestLabel
+from cohirf.landmarks import Cells, Expanded, NearestLabel, NestedCells
+from cohirf.rows.threads import on_threads
 
 
 def build_numbered(points):
@@ -233,3 +234,41 @@ def test_points_that_cannot_be_divided_further_stay_together(n_rows_are):
     points[::2] += np.finfo(float).eps
     labels = np.arange(400) % 4 // 2
     assert NearestLabel.build(points, labels).label(points[:2]).tolist() == [0, 0]
+
+
+# ---- a few points
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n_points", [1, 2, 32])
+def test_the_first_of_a_few_equally_near_points_is_found(n_points, dtype):
+    rng = np.random.default_rng(0)
+    points = 2 * rng.integers(0, 3, size=(n_points, 3))
+    rows = rng.integers(0, 5, size=(5000, 3))
+    expected = ((rows[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
+    assert_array_equal(build_numbered(points.astype(dtype)).label(rows.astype(dtype)), expected)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_a_few_points_are_found_whatever_the_scale(scale):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(9, 5))
+    rows = rng.normal(size=(3000, 5))
+    rows[7] = 0
+    found = build_numbered(points * scale).label(rows * scale)
+    assert_array_equal(found, cdist(rows, points).argmin(axis=1))
+
+
+def test_rows_belong_to_the_nearest_point_of_their_nearest_centre():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(4, 6))
+    points = rng.normal(size=(40, 6))
+    owner = rng.permutation(np.arange(40) % 4)
+    rows = rng.normal(size=(20_000, 6))
+    centre = cdist(rows, centres).argmin(axis=1)
+    distances = cdist(rows, points)
+    distances[owner != centre[:, None]] = np.inf
+    cells = NestedCells(Cells(centres, np.arange(4)), points, owner)
+    for n_threads in (1, 3):
+        with on_threads(n_threads):
+            assert_array_equal(cells.label(rows), distances.argmin(axis=1))

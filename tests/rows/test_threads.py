@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_info
 from cohirf import CoHiRF
 from cohirf.engines import local
 from cohirf.error_contexts import ignoring_warnings
+from cohirf.rows.grouping import best_by_label, compress, count_by_label, first_rows
 from cohirf.rows.policy import BlockPolicy
 from cohirf.rows.threads import (
     count_threads,
@@ -133,6 +134,36 @@ def test_sums_do_not_depend_on_the_number_of_threads(n_threads):
     with on_threads(n_threads):
         assert sum_blocks(add, len(values)) == alone
         assert map_blocks(lambda block: block.stop, 10, 4) == [4, 8, 10]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_rare_labels_behind_many_rows_are_counted_and_found(n_threads):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 5, size=200_000).astype(np.int32)
+    labels[[150_000, 160_000, 199_999]] = [5, 6, 5]
+    scores = rng.integers(0, 50, size=len(labels)) / 10
+    highest = [scores[labels == label].max() for label in range(7)]
+    with on_threads(n_threads):
+        assert first_rows(labels, 7).tolist() == [np.argmax(labels == i) for i in range(7)]
+        assert count_by_label(labels, 7).tolist() == np.bincount(labels).tolist()
+        best = best_by_label(scores, labels, 7, tie=0)
+        np.testing.assert_array_equal(compress(labels, 8)[1], labels)
+    assert scores[best].tolist() == highest
+    assert best.tolist() == [
+        np.flatnonzero((labels == label) & (scores == most))[0]
+        for label, most in enumerate(highest)
+    ]
+
+
+def test_large_sums_are_not_in_memory_together():
+    n_rows = 400_000
+    with on_threads(2):
+        tracemalloc.start()
+        total = sum_blocks(lambda _: np.ones(300_000), n_rows, fewest_rows=30_000)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert total[0] == -(-n_rows // BlockPolicy().thread_rows)
+    assert peak < 5 * total.nbytes
 
 
 def test_a_category_is_ignored_until_the_last_thread_leaves():
