@@ -6,8 +6,9 @@ The sets of rules.py, and of each the graph of its fifteen nearest neighbours wi
 scikit-learn's ``kneighbors_graph`` writes it. For each group of sets: the mean adjusted Rand index
 (ARI) of ``CoHiRF(n_clusters=k, metric="precomputed")`` on the graph and of ``CoHiRF(n_clusters=k)``
 on the rows; and for ``CoHiRF(metric="precomputed")`` without a number the ARI, and how often the
-number is right or differs by one, with several weights of the normalised cut. If there are several
-references, the best one counts. Files that are not there are left out.
+number is right or differs by one, with several weights of the normalised cut; in the last row, each
+group has the weight that is best for the mean of the other groups. If there are several references,
+the best one counts. Files that are not there are left out.
 """
 
 from __future__ import annotations
@@ -63,6 +64,18 @@ def measure(group: str, X: np.ndarray, references: list[np.ndarray]) -> Measured
     return Measured(group, max(on_graph), max(on_rows), of_cuts)
 
 
+def choose_on_others(figures: np.ndarray) -> list[int]:
+    """Return, for each group, the row whose mean over the other groups is the largest.
+
+    >>> choose_on_others(np.array([[0.9, 0.1, 0.5], [0.2, 0.8, 0.6]]))
+    [1, 0, 0]
+    """
+    return [
+        int(np.delete(figures, group, axis=1).sum(axis=1).argmax())
+        for group in range(figures.shape[1])
+    ]
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--first", type=int, default=0)
@@ -80,11 +93,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         "k given, on the rows": [each.on_rows for each in measured],
     }
     cells = [[name, *map("{:.3f}".format, means(values))] for name, values in given.items()]
+    rated = []
     for place, cut in enumerate(CUTS):
         near = means([each.of_cuts[place][0] for each in measured])
         ari = means([each.of_cuts[place][1] for each in measured])
         figures = [f"{a:.3f}, {n:.0%}" for a, n in zip(ari, near, strict=True)]
         cells.append([f"number chosen, weight of the cut {cut:g}", *figures])
+        rated.append(ari)
+    chosen = choose_on_others(np.array(rated))
+    figures = [
+        f"{rated[place][group]:.3f}, weight {CUTS[place]:g}" for group, place in enumerate(chosen)
+    ]
+    cells.append(["number chosen, weight chosen on the other groups", *figures])
     show_table(
         arguments.write, "graphs", [["ARI, number right or differs by one", *counts], *cells]
     )

@@ -1,12 +1,13 @@
 """How long does a neighbour graph of many nodes take on one core, and how much memory?
 
     python -m benchmarks.speed.graphs [--nodes 1000000] [--write]
+    python -m benchmarks.speed.graphs --nodes 10000000 --from-file [--write]
 
 Points in three dimensions: clusters of about 5,000, and a tenth of the points anywhere. The graph
 has the distances to the 15 nearest neighbours of each, as ``kneighbors_graph(mode="distance")``
 writes it, in float64. Each fit runs in a process of its own on one core, after a small one that
 compiles. Time is that of the processor, memory what the fit adds to the graph, and the peak of the
-whole process.
+whole process; with ``--from-file``, the fit reads the graph from a .npz file, and adds it, too.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks._common import (
     show_table,
     timed,
 )
-from cohirf import CoHiRF
+from cohirf import CoHiRF, open_source
 from cohirf.planning.memory import peak_bytes
 
 N_NEIGHBORS = 15
@@ -66,12 +67,12 @@ def make_model(method: str) -> CoHiRF:
     return CoHiRF(base, metric="precomputed", random_state=0)
 
 
-def measure(method: str, path: Path, compiled: Path) -> dict[str, Any]:
+def measure(method: str, path: Path, compiled: Path, from_file: bool) -> dict[str, Any]:
     """Return the figures of a fit, on one core, in a process of its own."""
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         make_model(method).fit(sparse.load_npz(compiled))
-        graph = sparse.load_npz(path)
+        graph = open_source(path, graph=True) if from_file else sparse.load_npz(path)
         model = make_model(method)
         rise, (seconds, _) = peak_rise(lambda: timed(lambda: model.fit(graph)))
     return {
@@ -86,6 +87,8 @@ def measure(method: str, path: Path, compiled: Path) -> dict[str, Any]:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--nodes", type=int, default=1_000_000)
+    parser.add_argument("--from-file", action="store_true")
+    parser.add_argument("--methods", nargs="+", default=["HDBSCAN", "default"])
     add_write_option(parser)
     arguments = parse(parser, argv, nodes=20_000)
     cells = [["nodes", "method", "seconds", "MB added", "MB peak", "clusters", "noise"]]
@@ -94,8 +97,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         write_graph(path, arguments.nodes)
         compiled = Path(folder) / "compiled.npz"
         write_graph(compiled, 100_000)  # large enough for compiled loops
-        for method in ("HDBSCAN", "default"):
-            found = in_fresh_process(measure, method, path, compiled)
+        for method in arguments.methods:
+            found = in_fresh_process(measure, method, path, compiled, arguments.from_file)
             cells.append(
                 [
                     f"{arguments.nodes:,}",
@@ -107,7 +110,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                     f"{found['noise']:.1%}",
                 ]
             )
-    show_table(arguments.write, "graph_speed", cells)
+    name = "graph_file_speed" if arguments.from_file else "graph_speed"
+    show_table(arguments.write, name, cells)
 
 
 if __name__ == "__main__":

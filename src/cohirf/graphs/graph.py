@@ -71,7 +71,7 @@ class Graph:
         """
         return symmetrise(self.distances)
 
-    @cached_property
+    @property
     def halves(self) -> Any:
         """Weights of the edges as they were given, without a diagonal: that of an edge is the sum
         of what stands in both directions.
