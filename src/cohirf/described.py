@@ -2,8 +2,7 @@
 diagnose, and the tree in notebooks.
 
 They are here for convenience, as ``DataFrame.plot`` is in pandas. This is the only module of the
-library, beside ``in_words.py``, that imports :mod:`cohirf.app`, and only when one of the methods is
-called.
+library that imports :mod:`cohirf.app`, and only when one of the methods is called.
 """
 
 from __future__ import annotations

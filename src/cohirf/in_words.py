@@ -1,18 +1,23 @@
-"""Results that say in words what they hold. The library states facts; the words are those of the
-application, which is imported when they are asked for, as by the methods in ``described.py``.
+"""Results that say in words what they hold.
+
+The library states facts, and the words are the application's. So results do not know them:
+``cohirf/__init__.py`` tells where they are.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 
 class InWords:
     """Lends words to a result of the library: ``print`` shows them."""
 
+    words: ClassVar[Callable[[Any], str]] = staticmethod(repr)  # the package sets it
+
     def describe(self) -> str:
         """Return in words what this holds, as :func:`cohirf.app.explain.say` does."""
-        from cohirf.app.explain.results import say
-
-        return say(self)
+        return type(self).words(self)
 
     def __str__(self) -> str:
         """Return the same as ``describe``."""
