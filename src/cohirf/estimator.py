@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
 from cohirf.beyond.merges import NAMES
+from cohirf.beyond.size_limits import check_size_limits
 from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
 from cohirf.degrees.methods import DegreesMixin, density_of
 from cohirf.described import DescribedClusters
@@ -166,6 +167,15 @@ class CoHiRF(
         Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a
         fraction (float) of all. Rows of smaller clusters get the label -1; the hierarchy keeps the
         cluster. If the number of clusters is chosen, only such clusters are counted.
+    size_limits : tuple (smallest, largest), "balanced" or None, default=None
+        Limits of the sizes of clusters, for a number of clusters that is given: each a number of
+        rows, a share between 0 and 1, or None; with ``sample_weight``, a sum of weights. The sizes
+        are exact: rows at borders move to other clusters, at the least sum of squared distances.
+        "balanced" clusters differ by at most one row or, with weights, are at most the heaviest
+        row away from their mean. Clusters are compact then. Limits that cannot be kept are refused
+        before the fit. Around K-Means only, or without an estimator; rows in memory or in a source.
+        New rows are labelled by the same borders, whatever the sizes are then; a model with limits
+        is not updated. See :doc:`/choose/limits`.
     max_iter : int, default=100
         Largest number of levels. Local batches are one level, and the fusion of their clusters is
         another.
@@ -173,8 +183,8 @@ class CoHiRF(
         Directory in which the fit stores the results of its batches. If the fit is killed, run the
         same call again: it resumes where it stopped, and returns the same labels as without the
         interruption. A checkpoint of other data, another seed or other parameters raises an error;
-        only ``n_jobs``, ``verbose``, ``min_cluster_size``, ``merge``, ``max_iter`` and an amount of
-        memory in ``batch_size`` may differ.
+        only ``n_jobs``, ``verbose``, ``min_cluster_size``, ``merge``, ``size_limits``, ``max_iter``
+        and an amount of memory in ``batch_size`` may differ.
     n_jobs : int, default=None
         Number of views, runs of batches or blocks of rows that are computed at the same time:
         views and runs in processes, if these save at least a second, otherwise in this process;
@@ -329,6 +339,7 @@ class CoHiRF(
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
         ],
+        "size_limits": [None, StrOptions({"balanced"}), tuple, list],
         "max_iter": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both")],
         "checkpoint": [None, str, os.PathLike],
         "device": [None, str],
@@ -352,6 +363,7 @@ class CoHiRF(
         batch_size: int | str | None = None,
         batches: str = "auto",
         min_cluster_size: int | float = 1,
+        size_limits: tuple[float | None, float | None] | str | None = None,
         max_iter: int = 100,
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
@@ -371,6 +383,7 @@ class CoHiRF(
         self.batch_size = batch_size
         self.batches = batches
         self.min_cluster_size = min_cluster_size
+        self.size_limits = size_limits
         self.max_iter = max_iter
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
@@ -457,6 +470,7 @@ class CoHiRF(
             The fitted estimator.
         """
         validation.check_views(self)
+        check_size_limits(self.size_limits)
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
         if self.metric in validation.GRAPH_METRICS:
             graph = open_training_graph(fitted, X, sample_weight, client)

@@ -29,6 +29,7 @@ FREE_PARAMETERS = {
     "n_jobs",
     "random_state",
     "merge",
+    "size_limits",
     "verbose",
 }
 

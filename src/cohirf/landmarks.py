@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Self
 
@@ -40,7 +40,7 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.rows import ranges
-from cohirf.rows.arrays import Floats, as_array, take_rows
+from cohirf.rows.arrays import Floats, as_array, take_rows, to_host
 from cohirf.rows.containers import container_of
 from cohirf.rows.distances import DifferenceOffsets, find_offsets, measure_distances
 from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
@@ -593,6 +593,10 @@ class Cells:
 
     points: Annotated[Any, ranges.measures("labels", "n_features")]
     labels: Annotated[IntArray, ranges.labels(ranges.ANY, among="cluster_numbers")]
+    # of each point, added to the squared distance of a row; None if all are 0
+    prices: Annotated[NDArray[np.float64] | None, ranges.measures("labels")] = field(
+        default=None, kw_only=True
+    )
 
     def renamed(self, names: IntArray) -> Self:
         """Return the same with another name for each label; -1 stays."""
@@ -604,12 +608,21 @@ class Cells:
     @cached_property
     def search(self) -> NearestLabel:
         """Finds the label of the point nearest to a row."""
-        return NearestLabel.build(self.points, self.labels)
+        if self.prices is None:
+            return NearestLabel.build(self.points, self.labels)
+        # a price is the square of a distance in one more direction, in which rows are at 0
+        roots = np.sqrt(self.prices - self.prices.min())
+        points = container_of(self.points).append_columns(self.points, [roots])
+        return NearestLabel.build(points, self.labels)
 
     def label(self, X: Any) -> Any:
         """Return the label of the point nearest to each row, in Euclidean distance, where the rows
         are.
         """
+        if self.prices is not None:
+            here = to_host(X)
+            zeros = np.zeros(here.shape[0], dtype=here.dtype)
+            return self.search.label(container_of(here).append_columns(here, [zeros]))
         return container_of(X).label_by_cells(X, self)
 
 

@@ -26,6 +26,7 @@ class Parameters(Protocol):
     batch_size: int | str | None
     batches: str
     min_cluster_size: int | float
+    size_limits: Any
     max_iter: int
     checkpoint: Any
     n_jobs: int | None

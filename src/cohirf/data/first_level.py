@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -456,6 +456,8 @@ class Data:
     )
     # an array without rows on the device that the data is on; None if it is not on a device
     device: Any = None
+    # whether any row can be assigned to another cluster after the levels
+    can_reassign: ClassVar[bool] = False
 
     @property
     def n_features(self) -> int:

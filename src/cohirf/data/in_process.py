@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -38,6 +38,8 @@ class InMemory(Data):
 
     X: Any
     column_means: NDArray[np.floating[Any]] | None = None
+
+    can_reassign: ClassVar[bool] = True
 
     @cached_property
     def rows(self) -> ArrayRows:
@@ -111,6 +113,8 @@ class InSource(Data):
     """
 
     rows: Source
+
+    can_reassign: ClassVar[bool] = True
 
     def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
         """Return the memory that a fit may use: arrays that grow with the data are on disk."""

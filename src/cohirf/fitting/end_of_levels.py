@@ -17,10 +17,21 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.beyond.cuts import cut_linkage
+from cohirf.beyond.merge_tree import Groups
+from cohirf.beyond.merges import DEFAULT as COMPACT
+from cohirf.beyond.size_limits import SizeLimits
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights, FirstLevel
-from cohirf.fitting.ending import Ending, LastLevel, end_fit
+from cohirf.fitting.ending import Ending, LastLevel, end_fit, end_in_clusters
+from cohirf.fitting.limited import (
+    RowLook,
+    complete_centres,
+    find_centres,
+    group_by_point,
+    share_out_within,
+)
 from cohirf.fitting.merging import (
     Chooser,
     Division,
@@ -30,8 +41,10 @@ from cohirf.fitting.merging import (
     leaves_as_candidates,
     linking,
 )
+from cohirf.fitting.policy import END
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells
+from cohirf.rows.arrays import as_array
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import Population, Storage
 
@@ -49,6 +62,7 @@ class EndOfLevels:
     last: LastLevel  # the groups that the last level has left
     chosen: Choice | None = None  # the choice of the number of clusters, if it was made before
     chosen_on: SampleOfFit | None = None  # the rows of that choice, whose graph is used again
+    limits: SizeLimits | None = None  # of the sizes of clusters
 
     @property
     def method(self) -> BaseMethod:
@@ -149,6 +163,57 @@ class EndOfLevels:
         refines = isinstance(cells.cells, Cells)
         return self._share_out(cells, choice, n_clusters=n_parts, link=link, refines=refines)
 
+    def end_within_limits(self, choice: Choice) -> Ending:
+        """Share out rows among centres, with clusters whose sizes are within limits."""
+        assert self.limits is not None
+        k = choice.n_clusters
+        division = self._divide(k, 0.0, COMPACT)
+        sample = self.chooser.draw(max(END.moved_rows, END.moved_per_cluster * k))
+        mass = None
+        if self.weights is not None:
+            mass = self.weights.take(np.arange(self.data.rows.n_rows))
+        total = float(self.data.rows.n_rows if mass is None else mass.sum())
+        part = self.limits.scaled(float(sample.mass.sum()) / total)
+        n_found = min(k, len(division.rows))
+        groups = Groups(division.means, division.mass)
+        begin = groups.merged(cut_linkage(division.linkage, n_found), n_found).means
+        centres = find_centres(
+            sample,
+            complete_centres(begin, k, sample),
+            part.of_each(k),
+            self._generator(Draw.CELLS, k),
+        )
+        points = as_array(division.means)
+        owner = centres.label(points)
+        alone = np.setdiff1d(np.arange(k), owner)  # a centre without points is one itself
+        look = RowLook(
+            centres,
+            np.concatenate([points, centres.centres[alone]]),
+            np.concatenate([owner, alone]),
+        )
+        rows = share_out_within(self.first_level, self.data, mass, look, self.limits.of_each(k))
+        candidates = leaves_as_candidates(self.first_level, self.last.state, self.data.column_means)
+        shared, cells, known = group_by_point(
+            self.first_level, self.data, self.weights, rows, look, candidates
+        )
+        ending = end_in_clusters(self.settings, shared, self._begin_again(shared), cells.owner)
+        return replace(
+            ending,
+            choice=choice,
+            cells=cells,
+            known=known if shared.readable is None else None,
+        )
+
+    def _begin_again(self, shared: FirstLevel) -> LastLevel:
+        """Return the leaves of a first level, among which rows were shared out, as groups."""
+        values = self.data.rows if shared.readable is None else shared.readable
+        fresh = FitState.of_leaves(
+            shared.leaves, values, self.n_rows, self.settings.max_iter, Storage()
+        )
+        return LastLevel.of(
+            shared.leaves, replace(fresh, record=self.last.state.record), labels_noise=False
+        )
+
     def _divide(self, n_clusters: int, min_share: float, merge: str) -> Division:
         """Return cells around the means of the groups, merged around means."""
         candidates = leaves_as_candidates(self.first_level, self.last.state, self.data.column_means)
@@ -175,17 +240,10 @@ class EndOfLevels:
     def _share_out(self, division: Division, choice: Choice, **merges: Any) -> Ending:
         """Share out rows among the groups of a division, and merge these."""
         shared = division.share_out(self.first_level, self.weights)
-        values = self.data.rows if shared.readable is None else shared.readable
-        fresh = FitState.of_leaves(
-            shared.leaves, values, self.n_rows, self.settings.max_iter, Storage()
-        )
-        cells = LastLevel.of(
-            shared.leaves, replace(fresh, record=self.last.state.record), labels_noise=False
-        )
         ending = end_fit(
             self.settings,
             shared,
-            cells,
+            self._begin_again(shared),
             self._count_cells(choice.n_clusters),
             linkage=division.linkage,
             **merges,

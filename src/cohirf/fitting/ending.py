@@ -192,6 +192,13 @@ def end_update(
     return _end_with(settings, first_level, last, label, link_groups)
 
 
+def end_in_clusters(
+    settings: Settings, first_level: FirstLevel, last: LastLevel, label: IntArray
+) -> Ending:
+    """Grow the tree of a fit whose clusters are known: the label of each group."""
+    return _end_with(settings, first_level, last, label, link_groups)
+
+
 def _end_with(
     settings: Settings,
     first_level: FirstLevel,

@@ -289,6 +289,8 @@ class TakesNumber(Family):
         choice = levels.choose_number()
         if levels.found_nothing:
             return levels.keep_groups()
+        if levels.limits is not None:
+            return levels.end_within_limits(choice)
         if levels.can_share_out and is_k_means(levels.method):
             return levels.end_in_cells(choice)
         return levels.end_in_groups(choice)

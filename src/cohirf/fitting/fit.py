@@ -29,6 +29,7 @@ from cohirf.beyond.choose_merge import explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
 from cohirf.beyond.fuse_batches import fuse_leaves
 from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches
+from cohirf.beyond.size_limits import SizeLimits
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights, FirstLevel, Setup
@@ -39,6 +40,7 @@ from cohirf.fitting.begin import open_or_measure, valid_weights, warn_of_long_fi
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.end_of_levels import EndOfLevels
 from cohirf.fitting.ending import Ending, LastLevel, end_update
+from cohirf.fitting.limited import find_limits
 from cohirf.fitting.locality import LocalPlan, LocalRows, refuse_pipeline
 from cohirf.fitting.merging import SampleOfFit, choose_first
 from cohirf.fitting.policy import WARNING
@@ -71,6 +73,7 @@ def fit_data(
             weights = None
         else:
             weights = valid_weights(settings, data, sample_weight)
+        limits = find_limits(settings, data, weights)
         settled = known
         journal = None
         if settled is None:
@@ -93,7 +96,7 @@ def fit_data(
             n_rows = data.rows.n_rows
         else:
             n_rows = len(weights.positive)
-        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal, chosen_on)
+        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal, chosen_on, limits)
         fit.warn_if_no_two_rows_can_fuse()
         plan = fit.plan_local()
         setup = fit.set_up(plan, fit.borders(former))
@@ -136,6 +139,7 @@ class Fit:
     choice: Choice | None = None
     journal: Any = None  # where the checkpoint records runs
     chosen_on: SampleOfFit | None = None  # the rows of that choice, whose graph is used again
+    limits: SizeLimits | None = None  # of the sizes of clusters
     warned: list[str] = field(default_factory=list)  # warnings about this fit
 
     def plan_local(self) -> LocalPlan | None:
@@ -272,6 +276,7 @@ class Fit:
             last,
             self.choice,
             self.chosen_on,
+            self.limits,
         )
         ending = settings.family.end(levels)
         self._warn_of_ending(ending, levels)

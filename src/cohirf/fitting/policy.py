@@ -40,6 +40,14 @@ class EndPolicy:
     # rows by which the centres of clusters are moved
     moved_rows: int = 10_000
     moved_per_cluster: int = 200
+    # Within limits of sizes: iterations by which centres move, unless costs fall by less than a
+    # share of the variance of all rows; sweeps over prices in each; and how often centres begin
+    # anew on a sample with up to so many distances to them. Measured: ``docs/choose/limits.rst``.
+    limited_iterations: int = 30
+    limited_tolerance: float = 1e-5
+    limited_sweeps: int = 4
+    limited_starts: int = 8
+    limited_values: int = 2**18
     # of means, relative to the largest: sums of identical rows differ in the last digits
     mean_digits: int = 12
 

@@ -157,8 +157,8 @@ def make_state(
         landmarks=Landmarks(
             kept.points,
             labels[kept.leaves],
-            None if ending.cells is None else _name_cells(ending.cells, labels),
-            contraction.space.name,
+            cells=None if ending.cells is None else _name_cells(ending.cells, labels),
+            metric=contraction.space.name,
         ),
         landmark_rows=kept.rows,
         batch_size=contraction.batch_size,
@@ -270,16 +270,14 @@ def _name_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
     if isinstance(cells, Cells):
         return Cells(cells.points, labels[cells.labels])
     first_points = np.unique(cells.owner, return_index=True)[1]
-    return Cells(cells.centres.points, labels[first_points])
+    return Cells(cells.centres.points, labels[first_points], prices=cells.centres.prices)
 
 
 def _keep_known(clusters: Clusters, rng: np.random.Generator) -> KeptRows:
     """Sample the rows to keep among those whose values are known."""
     known = clusters.ending.known
-    cells = clusters.ending.cells
     assert known is not None
-    assert cells is not None
-    leaves = cells.label(known.values)
+    leaves = clusters.first_level.find_leaves(known.rows)
     medoids = np.searchsorted(known.rows, clusters.first_level.leaves.rows[clusters.medoids])
     some = sample_landmarks(clusters.labels[leaves], medoids, rng)
     return KeptRows(known.rows[some], leaves[some], known.values[some])

@@ -67,6 +67,7 @@ class Settings:
     merge: str  # how groups merge after the levels
     by_direction: bool  # whether rows have length 1, so that directions tell clusters apart
     min_cluster_size: int | float  # smallest size of a cluster, or smallest share of the rows
+    size_limits: Any  # smallest and largest size of a cluster, or None
     max_iter: int  # largest number of levels
     random_state: Any  # the seed
     checkpoint: Any  # where runs are stored, so that a fit can be resumed
@@ -114,6 +115,7 @@ class Settings:
             merge=model.merge,
             by_direction=model.metric == "cosine",
             min_cluster_size=model.min_cluster_size,
+            size_limits=model.size_limits,
             max_iter=int(model.max_iter),
             random_state=model.random_state,
             checkpoint=model.checkpoint,

@@ -73,12 +73,14 @@ def open_training_graph(
         "batches": model.batches != "auto",
         "checkpoint": model.checkpoint is not None,
         "device": model.device is not None,
+        "size_limits": model.size_limits is not None,
     }
     for name, is_given in refused.items():
         if is_given:
             raise ValueError(
                 f"{name} does not work with metric={model.metric!r}: a graph is clustered as a "
-                f"whole, in this process, and nodes have no weights. Leave {name} out."
+                "whole, in this process, and nodes have neither weights nor means. Leave "
+                f"{name} out."
             )
     if model.merge not in ("auto", CRITERION.name):
         raise ValueError(

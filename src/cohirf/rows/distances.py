@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.rows.arrays import alike
+from cohirf.rows.arrays import alike, as_array
 from cohirf.rows.containers.container import container_of
 from cohirf.rows.policy import DIGIT
 
@@ -39,6 +39,25 @@ def measure_distances(X: Any, points: Any) -> Any:
     The result is where ``X`` is, in the wider of the types of rows and points, at least float32.
     """
     return container_of(X).measure(X, points)
+
+
+def relative_squares(X: Any, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the squared distance of each row to each point, less the square of the row.
+
+    That tells which point is nearest, and by how much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.rows.distances import relative_squares
+    >>> relative_squares(np.array([[1.0]]), np.array([[0.0], [3.0]])).tolist()
+    [[0.0, 3.0]]
+    """
+    X, points = subtract_offsets(X, points)
+    points = as_array(points)
+    squares = np.asarray(X.astype(np.float64, copy=False) @ (-2 * points.T))
+    squares += (points**2).sum(axis=1)
+    return squares
 
 
 # ---- offsets

@@ -16,6 +16,7 @@ from cohirf.summary.fitted import FittedModel
 from cohirf.summary.state import FittedState
 from cohirf.updating.forget import forget
 from cohirf.updating.update import recluster, update
+from cohirf.wording import setting
 
 
 class UpdatingMixin(FittedModel):
@@ -185,6 +186,15 @@ class UpdatingMixin(FittedModel):
         return self._become(updated, recluster(Settings.of(updated), updated._state))
 
 
+def refuse_limits(model: Any) -> None:
+    """Raise if a model has limits of sizes: an update keeps all rows in their clusters."""
+    if model.size_limits is not None:
+        raise ValueError(
+            f"A model with {setting('size_limits', model.size_limits)} cannot be updated: rows "
+            "would have to leave their clusters. Fit all rows again, or label new ones by predict."
+        )
+
+
 def bring_here(model: Any, X: Any) -> Any:
     """Load the results of a model that was fitted on a device into this process.
 
@@ -195,6 +205,7 @@ def bring_here(model: Any, X: Any) -> Any:
         "An update",
         "clusters depend on all edges. Fit the graph of all nodes, or label new ones by predict.",
     )
+    refuse_limits(model)
     state: FittedState | None = getattr(model, "_state", None)
     if state is not None and state.rows.row_map.loads_unasked:
         model.gather()

@@ -18,7 +18,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from test_sources import PATHS
@@ -675,3 +675,19 @@ def test_what_cannot_be_kept_is_refused(cohirf, regions, data, out, said):
     outcome = cohirf("fit", data, "--clusters", 3, "--out", out, "--keep")
     assert outcome.code != 0
     assert said in " ".join(outcome.err.split())
+
+
+def test_sizes_are_within_limits(cohirf, tmp_path):
+    path = tmp_path / "rows.csv"
+    X, _ = make_blobs([150, 30, 20], random_state=0)
+    pd.DataFrame(X, columns=["a", "b"]).to_csv(path, index=False)
+    labels = tmp_path / "labels.csv"
+    limits = ("--min-size", "60", "--max-size", "0.35")
+    outcome = cohirf("fit", path, "--clusters", 3, *limits, "--out", labels)
+    assert outcome.code == 0
+    sizes = pd.read_csv(labels).iloc[:, -1].value_counts()
+    assert sizes.between(60, 70).all()
+    assert len(sizes) == 3
+    outcome = cohirf("fit", path, "--clusters", 3, "--min-size", 80, "--force")
+    assert outcome.code == 2
+    assert "--min-size 80 is not possible: 3 clusters of at least 80 rows need 240" in outcome.err

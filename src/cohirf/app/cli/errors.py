@@ -26,6 +26,8 @@ FLAGS = {
     "overwrite": "--force",
     "hierarchy_.cut": "cohirf cut",
 }
+# two options that are a pair for the library
+PAIRS = {"size_limits": ("--min-size", "--max-size")}
 
 
 # caused by input; all others are bugs
@@ -100,7 +102,14 @@ def as_option(name: str, *value: Any) -> str:
     ('--as a=date', "--drop 'two words'", '--views 3')
     >>> as_option("header", False), as_option("overwrite", True), as_option("batch_size")
     ('--no-header', '--force', '--batch-size')
+    >>> as_option("size_limits", (80, None)), as_option("size_limits")
+    ('--min-size 80', '--min-size and --max-size')
     """
+    if name in PAIRS:
+        if not value:
+            return " and ".join(PAIRS[name])
+        pairs = zip(PAIRS[name], value[0], strict=True)
+        return " ".join(f"{flag} {limit}" for flag, limit in pairs if limit is not None)
     flag = flag_of(name)
     if not value or value[0] is True:
         return flag

@@ -68,6 +68,26 @@ MinClusterSize = Annotated[
         metavar="INT|FLOAT",
     ),
 ]
+MinSize = Annotated[
+    str | None,
+    option(
+        "--min-size",
+        "Clustering",
+        "Smallest number of rows in a cluster, or fraction of all: rows at borders move to it. "
+        "It needs --clusters.",
+        metavar="INT|FLOAT",
+    ),
+]
+MaxSize = Annotated[
+    str | None,
+    option(
+        "--max-size",
+        "Clustering",
+        "Largest number of rows in a cluster, or fraction of all: rows at borders move away. "
+        "It needs --clusters.",
+        metavar="INT|FLOAT",
+    ),
+]
 Seed = Annotated[
     int | None,
     option(

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from cohirf.app.cli.errors import BadInputError, flag_of
+from cohirf.app.cli.errors import BadInputError, flag_of, read_number
 from cohirf.app.cli.policy import DEFAULT
 from cohirf.clusterers.names import NAMES
 
@@ -227,6 +227,30 @@ def read_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
             except ValueError as error:
                 raise BadInputError(f"{flag_of(name)}: {error}") from error
     return parameters
+
+
+def read_limits(
+    smallest: str | None, largest: str | None
+) -> tuple[float | None, float | None] | None:
+    """Return the limits of sizes that two options give; None without any.
+
+    Examples
+    --------
+    >>> read_limits("80", None), read_limits(None, "0.2"), read_limits(None, None)
+    ((80, None), (None, 0.2), None)
+    """
+    if smallest is None and largest is None:
+        return None
+    return _read_limit("--min-size", smallest), _read_limit("--max-size", largest)
+
+
+def _read_limit(flag: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    number = read_number(flag, text)
+    if number == 0:
+        raise BadInputError(f"{flag} {text!r} is not valid: give a number above 0.")
+    return int(number) if number.is_integer() else number
 
 
 def settle_parameters(

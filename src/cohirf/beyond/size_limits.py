@@ -1,0 +1,632 @@
+"""Limits of the sizes of clusters, and rows assigned at least cost so that these hold.
+
+This is a transportation problem: each row goes to one cluster, a cluster takes between its
+smallest and its largest size, and the sum of costs is least. Its dual has a *price* for each
+cluster: a row belongs to the cluster with the lowest sum of cost and price. A full cluster has a
+price above 0, one that lacks rows has a price below 0, and one in between has none.
+
+Prices are raised and lowered cluster by cluster until few rows are too many. These move along
+shortest paths in a graph of the clusters, whose edges are the cheapest moves from one to another.
+That is a flow of minimum cost, so with rows of equal mass the result is the best one. Rows of
+different masses are a packing problem, which nobody solves exactly at this size: rows then move and
+swap until the limits hold, or an error says by how much they cannot be kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
+
+from cohirf.rows.grouping import FloatArray, IntArray, Mass
+from cohirf.wording import count_of, setting
+
+
+@dataclass(frozen=True)
+class LimitPolicy:
+    """How prices are found. They only decide how long that takes: moves end at the same result."""
+
+    sweeps: int = 10  # over the prices of all clusters
+    # imbalanced rows for each cluster that are left to moves, which take longer for each row
+    moved_per_cluster: float = 1.0
+    swapped: int = 2000  # rows of each of two clusters that are tried for a swap
+    # rows near borders that are assigned again: for each that is too many, and for each cluster
+    seen_per_moved: float = 2.0
+    seen_per_cluster: int = 100
+    most_values: int = 2**25  # of their costs, unless sizes need more
+    block_values: int = 2**20  # of a temporary matrix of costs
+    # of the total mass: sums of weights differ in the last digits
+    rounding: float = 1e-12
+
+
+LIMIT = LimitPolicy()
+
+
+@dataclass(frozen=True)
+class SizeLimits:
+    """The smallest and the largest size of each cluster: numbers of rows, or sums of weights."""
+
+    low: float
+    high: float
+
+    def of_each(self, n_clusters: int) -> Capacity:
+        """Return what each of so many clusters takes."""
+        return Capacity(np.full(n_clusters, self.low), np.full(n_clusters, self.high))
+
+    def scaled(self, factor: float) -> SizeLimits:
+        """Return the limits of a sample with so large a share of the mass."""
+        return SizeLimits(self.low * factor, self.high * factor)
+
+
+def check_size_limits(size_limits: Any) -> None:
+    """Raise unless a parameter is None, "balanced" or a pair of limits."""
+    if size_limits is None or (isinstance(size_limits, str) and size_limits == "balanced"):
+        return
+    is_pair = isinstance(size_limits, tuple | list) and len(size_limits) == 2
+    if not is_pair or not all(_is_limit(limit) for limit in size_limits):
+        raise ValueError(
+            f"size_limits={size_limits!r} is not valid: give (smallest, largest), each a number of "
+            'rows, a share between 0 and 1, or None; or "balanced".'
+        )
+
+
+def _is_limit(limit: Any) -> bool:
+    if limit is None:
+        return True
+    return isinstance(limit, Real) and not isinstance(limit, bool) and float(limit) > 0
+
+
+def resolve_limits(size_limits: Any, n_clusters: int, n_rows: int, mass: Mass | None) -> SizeLimits:
+    """Return the limits that a parameter stands for, or raise if no clusters can have such sizes.
+
+    ``mass`` has the weight of each row, if rows have weights.
+
+    Examples
+    --------
+    >>> resolve_limits("balanced", 3, 10, None)
+    SizeLimits(low=3.0, high=4.0)
+    >>> resolve_limits((0.2, None), 3, 10, None)
+    SizeLimits(low=2.0, high=10.0)
+    """
+    total = float(n_rows) if mass is None else float(mass.sum())
+    unit = 1.0 if mass is None else find_unit(mass)
+    if size_limits == "balanced":
+        limits = SizeLimits(total / n_clusters, total / n_clusters)
+        if unit is None:
+            heaviest = float(mass.max()) if mass is not None else 1.0
+            limits = SizeLimits(limits.low - heaviest, limits.high + heaviest)
+        else:
+            n_each = total / unit / n_clusters
+            slack = LIMIT.rounding * total
+            limits = SizeLimits(unit * np.floor(n_each + slack), unit * np.ceil(n_each - slack))
+    else:
+        low, high = size_limits
+        limits = SizeLimits(_resolve(low, total, 0.0), _resolve(high, total, total))
+        if unit is not None:  # whole numbers of rows between the limits
+            slack = LIMIT.rounding * total / unit
+            limits = SizeLimits(
+                float(unit * np.ceil(limits.low / unit - slack)),
+                float(unit * np.floor(limits.high / unit + slack)),
+            )
+    refuse_impossible(limits, size_limits, n_clusters, total, mass)
+    return limits
+
+
+def _resolve(limit: Any, total: float, default: float) -> float:
+    """Return a limit as a number of rows, or a sum of weights."""
+    if limit is None:
+        return default
+    if not isinstance(limit, Integral) and limit < 1:
+        return float(limit) * total
+    return float(limit)
+
+
+def refuse_impossible(
+    limits: SizeLimits, size_limits: Any, n_clusters: int, total: float, mass: Mass | None
+) -> None:
+    """Raise ValueError if no clusters can have such sizes, with the numbers."""
+    slack = LIMIT.rounding * total
+    unit = "rows" if mass is None else "of weight"
+    given = f"{setting('size_limits', size_limits)} is not possible"
+    clusters = count_of(n_clusters, "cluster")
+    if limits.low > limits.high:
+        raise ValueError(
+            f"{given}: the smallest size, {limits.low:,g} {unit}, is above the largest, "
+            f"{limits.high:,g}."
+        )
+    if n_clusters * limits.low > total + slack:
+        raise ValueError(
+            f"{given}: {clusters} of at least {limits.low:,g} {unit} need "
+            f"{n_clusters * limits.low:,g}, and the data has {total:,g}. Lower the smallest size "
+            f"to {total / n_clusters:,g} or less, or lower {setting('n_clusters')}."
+        )
+    if n_clusters * limits.high < total - slack:
+        raise ValueError(
+            f"{given}: {clusters} of at most {limits.high:,g} {unit} take "
+            f"{n_clusters * limits.high:,g}, and the data has {total:,g}. Raise the largest size "
+            f"to {total / n_clusters:,g} or more, or raise {setting('n_clusters')}."
+        )
+    if mass is not None and float(mass.max()) > limits.high + slack:
+        raise ValueError(
+            f"{given}: row {int(mass.argmax()):,} alone has a weight of {float(mass.max()):,g}, "
+            f"above the largest size, {limits.high:,g}. Raise the largest size."
+        )
+
+
+# ---- rows assigned at least cost
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The mass that each cluster takes, at least and at most."""
+
+    low: FloatArray
+    high: FloatArray
+
+    def can_hold(self, total: float) -> bool:
+        """Return whether so much mass may fit."""
+        slack = LIMIT.rounding * total
+        fits = bool((self.high >= -slack).all() and (self.low <= self.high + slack).all())
+        return fits and float(self.low.sum()) - slack <= total <= float(self.high.sum()) + slack
+
+    def in_units(self, unit: float) -> Capacity:
+        """Return how many rows of a mass each cluster takes."""
+        slack = LIMIT.rounding * len(self.low)
+        return Capacity(np.ceil(self.low / unit - slack), np.floor(self.high / unit + slack))
+
+    def excess(self, held: FloatArray) -> FloatArray:
+        """Return by how much each cluster is above its largest size; negative below the
+        smallest.
+        """
+        return np.maximum(held - self.high, 0) - np.maximum(self.low - held, 0)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The cluster of each row, and the prices for which it is the cheapest."""
+
+    labels: IntArray
+    prices: FloatArray
+
+
+def assign_within(
+    costs: FloatArray, mass: Mass | None, capacity: Capacity, prices: FloatArray
+) -> Assignment:
+    """Return the cluster of each row, at the least sum of costs so that sizes are within limits.
+
+    Parameters
+    ----------
+    costs : array, shape (n_rows, n_clusters)
+        Cost of each row in each cluster, for each unit of its mass.
+    mass : array, shape (n_rows,), or None
+        Mass of each row; None means 1.
+    capacity : Capacity
+        What each cluster takes.
+    prices : array, shape (n_clusters,)
+        Prices to begin with, such as those of a sample.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 3.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> capacity = Capacity(np.array([0.0, 0.0]), np.array([2.0, 2.0]))
+    >>> assign_within(costs, None, capacity, np.zeros(2)).labels.tolist()
+    [0, 1, 0]
+    """
+    if mass is None or find_unit(mass) is not None:
+        return _assign_equal(costs, mass, capacity, prices)
+    prices = find_prices(costs, mass, capacity, prices)
+    labels: IntArray = (costs + prices).argmin(axis=1)
+    return Assignment(_settle(costs, mass, labels, capacity, prices), prices)
+
+
+def find_unit(mass: Mass) -> float | None:
+    """Return the mass of all rows that have any, if it is the same."""
+    positive = mass[mass > 0]
+    if len(positive) == 0 or np.ptp(positive) > LIMIT.rounding * float(positive.max()):
+        return None
+    return float(positive[0])
+
+
+def _assign_equal(
+    costs: FloatArray, mass: Mass | None, capacity: Capacity, prices: FloatArray
+) -> Assignment:
+    """Return the best assignment of rows that have the same mass, or none."""
+    counted: Any = slice(None)
+    if mass is not None:
+        unit = find_unit(mass)
+        assert unit is not None
+        capacity = capacity.in_units(unit)
+        counted = np.flatnonzero(mass > 0)
+    of_counted = costs[counted]
+    prices = find_prices(of_counted, np.ones(len(of_counted)), capacity, prices)
+    labels: IntArray = (of_counted + prices).argmin(axis=1)
+    found = _move_along_paths(of_counted, labels, capacity, prices)
+    if len(of_counted) == len(costs):
+        return found
+    labels = (costs + found.prices).argmin(axis=1)
+    labels[counted] = found.labels
+    return replace(found, labels=labels)
+
+
+def find_prices(
+    costs: FloatArray,
+    mass: Mass,
+    capacity: Capacity,
+    prices: FloatArray,
+    n_sweeps: int = LIMIT.sweeps,
+) -> FloatArray:
+    """Return prices with which the clusters of lowest cost are about within their limits.
+
+    One price after the other gets the value that is best given the others: coordinate ascent of the
+    dual.
+    """
+    prices = prices.copy()
+    n_clusters = costs.shape[1]
+    if n_clusters == 1:
+        return prices
+    fewest = LIMIT.moved_per_cluster * n_clusters * float(mass.mean())
+    columns = np.ascontiguousarray(costs.T)
+    lowest = _find_two_lowest(costs + prices)
+    for _ in range(n_sweeps):
+        held = np.bincount(lowest.best, weights=mass, minlength=n_clusters).astype(np.float64)
+        if np.abs(find_imbalance(held, capacity, prices)).sum() <= fewest:
+            break
+        before = prices.copy()
+        for cluster in range(n_clusters):
+            is_best = lowest.best == cluster
+            margins = np.where(is_best, lowest.second_cost, lowest.best_cost) - columns[cluster]
+            price = _find_price(margins, mass, capacity.low[cluster], capacity.high[cluster])
+            if price == prices[cluster]:
+                continue
+            prices[cluster] = price
+            is_near = columns[cluster] + price < lowest.second_cost
+            changed = np.flatnonzero(is_best | is_near | (lowest.second == cluster))
+            lowest.put(changed, _find_two_lowest(costs[changed] + prices))
+        if np.array_equal(prices, before):
+            break
+    return prices
+
+
+@dataclass(frozen=True)
+class TwoLowest:
+    """The two clusters that are cheapest for each row, and their costs with prices."""
+
+    best: IntArray
+    second: IntArray
+    best_cost: FloatArray
+    second_cost: FloatArray
+
+    def put(self, rows: IntArray, of_rows: TwoLowest) -> None:
+        """Replace those of some rows."""
+        self.best[rows] = of_rows.best
+        self.second[rows] = of_rows.second
+        self.best_cost[rows] = of_rows.best_cost
+        self.second_cost[rows] = of_rows.second_cost
+
+
+def _find_two_lowest(priced: FloatArray) -> TwoLowest:
+    """Return the two cheapest clusters of each row; ``priced`` is overwritten."""
+    rows = np.arange(len(priced))
+    best: IntArray = priced.argmin(axis=1)
+    best_cost = priced[rows, best]
+    priced[rows, best] = np.inf
+    second: IntArray = priced.argmin(axis=1)
+    return TwoLowest(best, second, best_cost, priced[rows, second])
+
+
+def _find_price(margins: FloatArray, mass: Mass, low: float, high: float) -> float:
+    """Return the price nearest to 0 with which a cluster is within its limits.
+
+    A row is in the cluster if its margin is above the price.
+
+    Examples
+    --------
+    >>> margins = np.array([4.0, 1.0, -2.0, -5.0])
+    >>> [_find_price(margins, np.ones(4), low, high) for low, high in [(1, 2), (0, 1), (3, 3)]]
+    [0.0, 2.5, -3.5]
+    """
+    inside = margins > 0
+    held = float(mass[inside].sum())
+    if low <= held <= high:
+        return 0.0
+    n_seen = max(int(np.count_nonzero(inside)), 1)
+    if held < low:
+        n_seen *= 2
+    while True:  # only the rows with the highest margins are sorted
+        order = _highest(margins, n_seen)
+        filled = np.cumsum(mass[order])
+        if held > high or filled[-1] > low or len(order) == len(margins):
+            break
+        n_seen *= 4
+    if held > high:
+        n_in = int(np.searchsorted(filled, high, side="right"))
+    else:
+        n_in = min(int(np.searchsorted(filled, low, side="left")) + 1, len(order))
+    if n_in == 0:
+        return float(margins[order[0]] + 1)
+    if n_in == len(order):
+        return float(margins[order[-1]] - 1)
+    return float(margins[order[n_in - 1]] + margins[order[n_in]]) / 2
+
+
+def _highest(values: FloatArray, n_highest: int) -> IntArray:
+    """Return the numbers of the highest values, highest first."""
+    if n_highest >= len(values):
+        return np.argsort(-values, kind="stable")
+    some = np.argpartition(-values, n_highest)[:n_highest]
+    return some[np.argsort(-values[some], kind="stable")]
+
+
+def find_imbalance(held: FloatArray, capacity: Capacity, prices: FloatArray) -> FloatArray:
+    """Return by how much each cluster has more mass than its price allows; negative if less.
+
+    A cluster with a price above 0 is to be full, and one with a price below 0 to have its least.
+    """
+    wanted = np.where(
+        prices > 0,
+        capacity.high,
+        np.where(prices < 0, capacity.low, np.clip(held, capacity.low, capacity.high)),
+    )
+    return np.asarray(held - wanted)
+
+
+# ---- rows of equal mass: a flow of minimum cost
+
+
+@dataclass
+class Moves:
+    """The cheapest move of a row from each cluster to each other one."""
+
+    costs: FloatArray  # of each row in each cluster
+    labels: IntArray  # the cluster of each row
+    cheapest: FloatArray  # between clusters; infinite from an empty one
+    rows: IntArray  # the row that moves
+
+    @classmethod
+    def of(cls, costs: FloatArray, labels: IntArray) -> Moves:
+        """Return the moves of rows in clusters."""
+        n_clusters = costs.shape[1]
+        square = (n_clusters, n_clusters)
+        moves = cls(costs, labels, np.full(square, np.inf), np.full(square, -1))
+        for cluster in range(n_clusters):
+            moves.update(cluster)
+        return moves
+
+    def update(self, cluster: int) -> None:
+        """Find the moves from a cluster after its rows have changed."""
+        own = np.flatnonzero(self.labels == cluster)
+        if len(own) == 0:
+            self.cheapest[cluster] = np.inf
+            return
+        costs = self.costs[own]
+        costs -= costs[:, cluster].copy()[:, None]
+        cheapest = costs.argmin(axis=0)
+        self.rows[cluster] = own[cheapest]
+        self.cheapest[cluster] = costs[cheapest, np.arange(costs.shape[1])]
+        self.cheapest[cluster, cluster] = np.inf
+
+    def move(self, path: list[int]) -> None:
+        """Move a row along each edge of a path of clusters."""
+        rows = [int(self.rows[former, cluster]) for former, cluster in pairwise(path)]
+        for row, cluster in zip(rows, path[1:], strict=True):
+            self.labels[row] = cluster
+        for row, (former, cluster) in zip(rows, pairwise(path), strict=True):
+            self._leave(row, former)
+            self._join(row, cluster)
+
+    def _leave(self, row: int, cluster: int) -> None:
+        """Find other rows for the moves of one that has left a cluster."""
+        stale = np.flatnonzero(self.rows[cluster] == row)
+        own = np.flatnonzero(self.labels == cluster)
+        if len(own) == 0:
+            self.cheapest[cluster] = np.inf
+            self.rows[cluster] = -1
+            return
+        costs = self.costs[np.ix_(own, stale)] - self.costs[own, cluster][:, None]
+        cheapest = costs.argmin(axis=0)
+        self.rows[cluster, stale] = own[cheapest]
+        self.cheapest[cluster, stale] = costs[cheapest, np.arange(len(stale))]
+        self.cheapest[cluster, cluster] = np.inf
+
+    def _join(self, row: int, cluster: int) -> None:
+        """Compare the moves from a cluster with those of a row that has joined it."""
+        costs = self.costs[row] - self.costs[row, cluster]
+        is_cheaper = costs < self.cheapest[cluster]
+        is_cheaper[cluster] = False
+        self.cheapest[cluster, is_cheaper] = costs[is_cheaper]
+        self.rows[cluster, is_cheaper] = row
+
+
+def _move_along_paths(
+    costs: FloatArray, labels: IntArray, capacity: Capacity, prices: FloatArray
+) -> Assignment:
+    """Return the best assignment, from that with the lowest priced costs.
+
+    One more node stands for all that a cluster has beyond its smallest size: clusters give to it,
+    and take from it, at no cost. Successive shortest paths keep reduced costs at 0 or above, so
+    that each step has the least cost for the rows that are in their place.
+    """
+    n_clusters = costs.shape[1]
+    moves = Moves.of(costs, labels)
+    held = np.bincount(labels, minlength=n_clusters).astype(np.float64)
+    excess = find_imbalance(held, capacity, prices)
+    flow = held - excess  # what each cluster counts for
+    pool = len(labels) - float(flow.sum())  # what the node lacks
+    potential = np.append(prices, 0.0)
+    while excess.any() or pool:
+        graph = np.full((n_clusters + 1, n_clusters + 1), np.inf)
+        graph[:-1, :-1] = moves.cheapest
+        graph[:-1, -1] = np.where(flow < capacity.high, 0.0, np.inf)
+        graph[-1, :-1] = np.where(flow > capacity.low, 0.0, np.inf)
+        reduced = np.maximum(graph + potential - potential[:, None], 0)
+        wanted = np.append(excess, -pool)
+        sources = np.flatnonzero(wanted > 0)
+        sinks = np.flatnonzero(wanted < 0)
+        distances, before = _find_paths(reduced, sources)
+        sink = int(sinks[distances[sinks].argmin()])
+        path = [sink]
+        while before[path[-1]] >= 0:
+            path.append(int(before[path[-1]]))
+        path.reverse()
+        potential -= np.minimum(distances, distances[sink])
+        _follow(path, moves, flow, excess)
+        pool -= float(sink == n_clusters) - float(path[0] == n_clusters)
+    return Assignment(moves.labels, potential[:-1] - potential[-1])
+
+
+def _find_paths(reduced: FloatArray, sources: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the distance of each node to the nearest source, and the node before it on the way."""
+    of_edge, to = np.nonzero(np.isfinite(reduced))
+    # of a sparse matrix, edges of length 0 are edges
+    graph = sparse.csr_array((reduced[of_edge, to], (of_edge, to)), shape=reduced.shape)
+    distances, before, _ = dijkstra(graph, indices=sources, return_predecessors=True, min_only=True)
+    return distances, before
+
+
+def _follow(path: list[int], moves: Moves, flow: FloatArray, excess: FloatArray) -> None:
+    """Move a row along each edge between clusters, and change what clusters count for elsewhere."""
+    pool = len(flow)
+    for former, node in pairwise(path):
+        if node == pool:
+            flow[former] += 1
+        elif former == pool:
+            flow[node] -= 1
+    if path[0] != pool:
+        excess[path[0]] -= 1
+    if path[-1] != pool:
+        excess[path[-1]] += 1
+    parts = np.split(path, np.flatnonzero(np.array(path) == pool))
+    for part in parts:
+        clusters = [node for node in part.tolist() if node != pool]
+        if len(clusters) > 1:
+            moves.move(clusters)
+
+
+# ---- rows of different masses
+
+
+@dataclass
+class Packing:
+    """Rows of different masses in clusters, which move and swap until sizes are within limits."""
+
+    costs: FloatArray  # priced, of each row in each cluster, for a unit of mass
+    mass: Mass
+    labels: IntArray
+    capacity: Capacity
+
+    @property
+    def held(self) -> FloatArray:
+        """The mass in each cluster."""
+        return np.bincount(self.labels, weights=self.mass, minlength=self.costs.shape[1]).astype(
+            np.float64
+        )
+
+    def find_faults(self) -> FloatArray:
+        """Return by how much each cluster is above its limits, or below them."""
+        slack = LIMIT.rounding * float(self.mass.sum())
+        faults = self.capacity.excess(self.held)
+        return np.where(np.abs(faults) <= slack, 0.0, faults)
+
+    def improve(self, cluster: int) -> bool:
+        """Move a row into a cluster or out of it, or swap two; return whether that helps."""
+        return self._move(cluster) or self._swap(cluster)
+
+    def _gains(self, source: Any, target: Any, moved: Any) -> FloatArray:
+        """Return by how much faults fall if mass moves between clusters."""
+        held = self.held
+        low, high = self.capacity.low, self.capacity.high
+
+        def fault(cluster: Any, change: Any) -> Any:
+            now = held[cluster] + change
+            return np.maximum(now - high[cluster], 0) + np.maximum(low[cluster] - now, 0)
+
+        before = fault(source, 0.0) + fault(target, 0.0)
+        return np.asarray(before - fault(source, -moved) - fault(target, moved))
+
+    def _move(self, cluster: int) -> bool:
+        n_clusters = self.costs.shape[1]
+        if self.find_faults()[cluster] > 0:
+            rows = np.flatnonzero(self.labels == cluster)
+            rows = np.repeat(rows, n_clusters)
+            target = np.tile(np.arange(n_clusters), len(rows) // n_clusters)
+        else:
+            rows = np.arange(len(self.labels))
+            target = np.full(len(rows), cluster)
+        source = self.labels[rows]
+        gains = np.where(source == target, 0.0, self._gains(source, target, self.mass[rows]))
+        rise = self.mass[rows] * (self.costs[rows, target] - self.costs[rows, source])
+        best = _cheapest(rise, gains, float(self.mass.sum()))
+        if best is None:
+            return False
+        self.labels[rows[best]] = target[best]
+        return True
+
+    def _swap(self, cluster: int) -> bool:
+        found = []
+        for other in range(self.costs.shape[1]):
+            if other == cluster:
+                continue
+            own, rise_of_own = self._nearest_rows(cluster, other)
+            theirs, rise_of_theirs = self._nearest_rows(other, cluster)
+            if len(own) == 0 or len(theirs) == 0:
+                continue
+            moved = self.mass[own][:, None] - self.mass[theirs]
+            gains = self._gains(cluster, other, moved)
+            rise = rise_of_own[:, None] + rise_of_theirs
+            best = _cheapest(rise.ravel(), gains.ravel(), float(self.mass.sum()))
+            if best is not None:
+                pair = np.unravel_index(best, moved.shape)
+                price = float(rise[pair] / gains[pair])
+                found.append((price, int(own[pair[0]]), int(theirs[pair[1]]), other))
+        if not found:
+            return False
+        _, own_row, their_row, other = min(found)
+        self.labels[own_row] = other
+        self.labels[their_row] = cluster
+        return True
+
+    def _nearest_rows(self, cluster: int, other: int) -> tuple[IntArray, FloatArray]:
+        """Return rows of a cluster for which another one is nearest, and by how much costs rise."""
+        rows = np.flatnonzero(self.labels == cluster)
+        rise = self.mass[rows] * (self.costs[rows, other] - self.costs[rows, cluster])
+        nearest = np.argsort(rise, kind="stable")[: LIMIT.swapped]
+        return rows[nearest], rise[nearest]
+
+
+def _cheapest(rise: FloatArray, gains: FloatArray, total: float) -> int | None:
+    """Return the change with the least rise of costs for what it gains, if any gains something."""
+    helps = np.flatnonzero(gains > LIMIT.rounding * total)
+    if len(helps) == 0:
+        return None
+    return int(helps[np.argmin(rise[helps] / gains[helps])])
+
+
+def _settle(
+    costs: FloatArray, mass: Mass, labels: IntArray, capacity: Capacity, prices: FloatArray
+) -> IntArray:
+    """Return labels with which sizes are within limits, from those of lowest priced costs."""
+    packing = Packing(costs + prices, mass, labels, capacity)
+    faults = packing.find_faults()
+    while faults.any():
+        by_fault = np.argsort(-np.abs(faults), kind="stable").tolist()
+        if not any(packing.improve(cluster) for cluster in by_fault if faults[cluster] != 0):
+            raise ValueError(_explain_packing(packing))
+        faults = packing.find_faults()
+    return packing.labels
+
+
+def _explain_packing(packing: Packing) -> str:
+    faults = packing.find_faults()
+    worst = int(np.abs(faults).argmax())
+    side = "above its largest" if faults[worst] > 0 else "below its smallest"
+    fault = f"{abs(float(faults[worst])):,.6g} {side} size"
+    return (
+        f"{setting('size_limits')} cannot be kept with these weights: no row can be moved or "
+        f"swapped, and a cluster is still {fault}. Rows are not divided, and the heaviest weighs "
+        f"{float(packing.mass.max()):,.6g}: widen the limits by as much."
+    )

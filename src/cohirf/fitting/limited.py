@@ -1,0 +1,388 @@
+"""End a fit within limits of the sizes of clusters.
+
+Centres move as in K-Means, on a sample of the rows, which is assigned to them within limits. Then
+each row of the data belongs to the centre with the lowest sum of squared distance and price, and
+rows near borders change clusters until the sizes are exact. So ``predict``, which compares the same
+sums, agrees with the fit in all rows but those that lie exactly on a border.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+
+from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
+from cohirf.beyond.merges import DEFAULT as COMPACT
+from cohirf.beyond.size_limits import (
+    LIMIT,
+    Assignment,
+    Capacity,
+    SizeLimits,
+    assign_within,
+    find_imbalance,
+    find_prices,
+    resolve_limits,
+)
+from cohirf.data import Data
+from cohirf.data.first_level import DataWeights, FirstLevel
+from cohirf.fitting.families import TakesNumber, is_k_means
+from cohirf.fitting.merging import SampleOfFit
+from cohirf.fitting.policy import END
+from cohirf.fitting.settings import Settings
+from cohirf.landmarks import Cells, NestedCells, split
+from cohirf.rows.arrays import as_array, narrow_indices
+from cohirf.rows.containers import container_of
+from cohirf.rows.distances import relative_squares
+from cohirf.rows.grouping import FloatArray, IntArray, Mass, index_dtype, row_blocks
+from cohirf.rows.storage import ArrayRows
+from cohirf.summary.rows import Part
+from cohirf.summary.summary import stack
+from cohirf.summary.vectors import place_of
+from cohirf.wording import setting
+
+LOOK = np.dtype([("point", np.int32), ("margin", np.float32)])
+
+
+def find_limits(settings: Settings, data: Data, weights: DataWeights | None) -> SizeLimits | None:
+    """Return the limits of sizes, if there are any; raise if they cannot be kept."""
+    if settings.size_limits is None:
+        return None
+    given = setting("size_limits", settings.size_limits)
+    family = settings.family
+    if not isinstance(family, TakesNumber) or family.n_clusters is None or family.is_chosen:
+        raise ValueError(
+            f"{given} needs a number of clusters: give {setting('n_clusters')}, and a base method "
+            "that takes it, such as KMeans, or none."
+        )
+    if not all(method is None or is_k_means(method) for method in settings.methods):
+        raise ValueError(
+            f"{given} does not work around {settings.base_name}: sizes are kept by moving rows to "
+            "the next centre, and its clusters have none. Leave it out, or give KMeans."
+        )
+    if settings.merge not in ("auto", COMPACT):
+        raise ValueError(
+            f"{given} does not work with {setting('merge', settings.merge)}: sizes are kept by "
+            "moving rows to the next centre, so clusters are compact. Leave the merge out."
+        )
+    if settings.min_cluster_size != 1:
+        raise ValueError(
+            f"{given} does not work with "
+            f"{setting('min_cluster_size', settings.min_cluster_size)}, which leaves out the rows "
+            "of small clusters: give the smallest size of a cluster as a limit."
+        )
+    if not data.can_reassign:
+        raise TypeError(
+            f"{given} needs rows in memory or a source in this process: rows on Dask or on a "
+            "device stay in the cluster that is nearest."
+        )
+    n_rows = data.rows.n_rows
+    mass = None if weights is None else weights.take(np.arange(n_rows))
+    return resolve_limits(settings.size_limits, family.n_clusters, n_rows, mass)
+
+
+# ---- centres
+
+
+@dataclass(frozen=True)
+class PricedCentres:
+    """Centres of clusters, with prices: a row belongs to the lowest sum of squared distance and
+    price.
+    """
+
+    centres: FloatArray
+    prices: FloatArray
+
+    def measure(self, X: Any) -> FloatArray:
+        """Return the squared distance of each row to each centre, without what is common to all
+        centres.
+        """
+        return relative_squares(X, self.centres)
+
+    def label(self, X: Any) -> IntArray:
+        """Return the centre of each row."""
+        return np.asarray((self.measure(X) + self.prices).argmin(axis=1))
+
+
+def complete_centres(centres: Any, n_clusters: int, sample: SampleOfFit) -> FloatArray:
+    """Return as many centres as clusters: rows that are far from the others are added to fewer."""
+    found: FloatArray = as_array(centres).astype(np.float64)
+    values = as_array(sample.values)
+    while len(found) < n_clusters:
+        squares = relative_squares(values, found).min(axis=1) + (values**2).sum(axis=1)
+        found = np.concatenate([found, values[[int(squares.argmax())]]])
+    return found[:n_clusters]
+
+
+def find_centres(
+    sample: SampleOfFit, begin: FloatArray, capacity: Capacity, rng: np.random.Generator
+) -> PricedCentres:
+    """Return centres of clusters of a sample within limits, with a low sum of squared distances.
+
+    They begin with those of clusters without limits. Of a small sample, they also begin with rows
+    that are drawn at random, so that a large cluster has several centres, or far from each other.
+    """
+    n_clusters = len(begin)
+    found, least = _move_within(sample, begin, capacity)
+    n_starts = min(END.limited_starts, END.limited_values // (len(sample.rows) * n_clusters))
+    if n_clusters == 1 or len(sample.rows) < n_clusters:
+        return found
+    for start in range(1, n_starts):
+        if start % 2:
+            drawn = sample.values[np.sort(rng.choice(len(sample.rows), n_clusters, replace=False))]
+        else:
+            drawn = _draw_apart(sample, n_clusters, rng)
+        other, cost = _move_within(sample, as_array(drawn).astype(np.float64), capacity)
+        if cost < least:
+            found = other
+            least = cost
+    return found
+
+
+def _draw_apart(sample: SampleOfFit, n_clusters: int, rng: np.random.Generator) -> Any:
+    """Draw rows that are far from each other, as K-Means++ does."""
+    return kmeans_plusplus(
+        narrow_indices(sample.values),
+        n_clusters,
+        sample_weight=sample.mass,
+        random_state=int(rng.integers(2**31)),
+    )[0]
+
+
+def _move_within(
+    sample: SampleOfFit, centres: FloatArray, capacity: Capacity
+) -> tuple[PricedCentres, float]:
+    """Move centres as K-Means does, with clusters of a sample within limits; also return the sum of
+    squared distances.
+    """
+    n_clusters = len(centres)
+    found = PricedCentres(centres, np.zeros(n_clusters))
+    labels = None
+    cost = np.inf
+    variance = container_of(sample.values).column_moments(sample.values)[1].sum()
+    least_gain = END.limited_tolerance * float(variance * sample.mass.sum())
+    for _ in range(END.limited_iterations):
+        costs = found.measure(sample.values)
+        # prices of the first iteration are far away; later ones begin with those before
+        n_sweeps = LIMIT.sweeps if labels is None else END.limited_sweeps
+        prices = find_prices(costs, sample.mass, capacity, found.prices, n_sweeps)
+        former = labels
+        labels = (costs + prices).argmin(axis=1)
+        former_cost = cost
+        cost = float(costs[np.arange(len(labels)), labels] @ sample.mass)
+        found = replace(found, prices=prices)
+        is_done = abs(cost - former_cost) < least_gain
+        if is_done or (former is not None and np.array_equal(labels, former)):
+            break
+        present = np.unique(labels)
+        moved = found.centres.copy()
+        means = cluster_means(
+            sample.values, np.searchsorted(present, labels), len(present), sample.mass
+        )
+        moved[present] = as_array(means)
+        found = replace(found, centres=moved)
+    return found, cost
+
+
+# ---- all rows
+
+
+@dataclass(frozen=True)
+class RowLook:
+    """What is found out about each row: the point that it belongs to, and how near the border of
+    its cluster it is.
+    """
+
+    centres: PricedCentres
+    points: FloatArray
+    owner: IntArray  # the centre of each point
+
+    def __call__(self, X: Any) -> Any:
+        """Return point and margin of each row."""
+        found = np.empty(X.shape[0], dtype=LOOK)
+        n_block = max(1, LIMIT.block_values // len(self.centres.centres))
+        for block in row_blocks(X.shape[0], n_block):
+            found[block] = self._look(X[block])
+        return found
+
+    def _look(self, X: Any) -> Any:
+        found = np.empty(X.shape[0], dtype=LOOK)
+        priced = self.centres.measure(X)
+        priced += self.centres.prices
+        rows = np.arange(len(priced))
+        nearest: IntArray = priced.argmin(axis=1)
+        least = priced[rows, nearest]
+        priced[rows, nearest] = np.inf
+        found["margin"] = priced.min(axis=1) - least
+        found["point"] = self.find_points(X, nearest)
+        return found
+
+    def find_points(self, X: Any, clusters: IntArray) -> IntArray:
+        """Return the nearest point of the cluster of each row."""
+        points = np.empty(len(clusters), dtype=np.int64)
+        own_points = split(self.owner)
+        for rows in split(clusters):
+            own = own_points[clusters[rows[0]]]
+            points[rows] = own[relative_squares(X[rows], self.points[own]).argmin(axis=1)]
+        return points
+
+
+@dataclass(frozen=True)
+class LimitedRows:
+    """All rows of the data, in points of clusters whose sizes are within limits."""
+
+    points: IntArray  # the point of each row
+    centres: PricedCentres
+
+
+def share_out_within(
+    first_level: FirstLevel, data: Data, mass: Mass | None, look: RowLook, capacity: Capacity
+) -> LimitedRows:
+    """Assign all rows to points, so that the sizes of clusters are within limits."""
+    assert first_level.rows is not None
+    found = first_level.rows.map_rows(look, None, LOOK)
+    clusters = look.owner[found["point"]]
+    rows, moved = _correct(data, mass, clusters, found["margin"], look.centres, capacity)
+    points = found["point"].astype(np.int64)
+    for block in row_blocks(len(rows)):
+        X = _read(data, rows[block])
+        points[rows[block]] = look.find_points(X, moved.labels[block])
+    return LimitedRows(points, replace(look.centres, prices=moved.prices))
+
+
+def _read(data: Data, rows: IntArray) -> Any:
+    """Return some rows (sorted), in which no cell is missing."""
+    return fill_missing(data.rows.take(rows), data.column_means)
+
+
+def _correct(
+    data: Data,
+    mass: Mass | None,
+    clusters: IntArray,
+    margins: Any,
+    centres: PricedCentres,
+    capacity: Capacity,
+) -> tuple[IntArray, Assignment]:
+    """Return rows near borders, and the assignment of these with which sizes are exact.
+
+    Other rows stay where they are. That is the best for all rows, if prices change by less than
+    these are away from a border; otherwise, more rows are assigned again.
+    """
+    n_rows = len(clusters)
+    n_clusters = len(centres.prices)
+    held = np.bincount(clusters, weights=mass, minlength=n_clusters).astype(np.float64)
+    imbalance = float(np.abs(find_imbalance(held, capacity, centres.prices)).sum())
+    if mass is not None:
+        imbalance *= n_rows / float(mass.sum())
+    if imbalance == 0:
+        return np.arange(0), Assignment(np.arange(0), centres.prices)
+    n_seen = int(LIMIT.seen_per_moved * imbalance) + LIMIT.seen_per_cluster * n_clusters
+    while True:
+        if n_seen >= n_rows:
+            rows = np.arange(n_rows)
+        else:
+            rows = np.sort(np.argpartition(margins, n_seen)[:n_seen])
+        own = None if mass is None else mass[rows]
+        fixed = held - np.bincount(clusters[rows], weights=own, minlength=n_clusters)
+        room = Capacity(np.maximum(capacity.low - fixed, 0), capacity.high - fixed)
+        if len(rows) == n_rows or room.can_hold(len(rows) if own is None else float(own.sum())):
+            costs = np.concatenate(
+                [centres.measure(_read(data, rows[block])) for block in row_blocks(len(rows))]
+            )
+            found = assign_within(costs, own, room, centres.prices)
+            if len(rows) == n_rows or n_seen * n_clusters > LIMIT.most_values:
+                return rows, found
+            if np.ptp(found.prices - centres.prices) <= margins[rows].max():
+                return rows, found
+        n_seen *= 4
+
+
+# ---- the groups that all rows are in
+
+
+def group_by_point(
+    first_level: FirstLevel,
+    data: Data,
+    weights: DataWeights | None,
+    limited: LimitedRows,
+    look: RowLook,
+    candidates: SampleOfFit,
+) -> tuple[FirstLevel, NestedCells, SampleOfFit]:
+    """Return the rows of each point as the leaves of a first level, the cells that new rows belong
+    to, and rows whose values are known.
+
+    The medoid of a point is the candidate that is nearest to it or, without any, the first row.
+    """
+    assert first_level.rows is not None
+    n_points = len(look.points)
+    counts = first_level.rows.count(limited.points, n_points, weights)
+    first_rows = counts.first_rows[counts.sizes > 0]
+    known = _add_first_rows(data, candidates, limited.points, first_rows)
+    medoids = _choose_medoids(known, limited.points[known.rows], look.points)
+    kept = limited.points[known.rows[medoids]]  # in the order of medoids, which are sorted
+    number: IntArray = np.zeros(n_points, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    part = first_level.part
+    leaf_of = number[limited.points].astype(index_dtype(len(kept)))
+    leaves = replace(
+        first_level.leaves,
+        rows=known.rows[medoids],
+        values=None if first_level.leaves.values is None else ArrayRows(known.values[medoids]),
+        mass=counts.sizes[kept].astype(np.float64)
+        if counts.weights is None
+        else counts.weights[kept],
+        sizes=counts.sizes[kept],
+        first_rows=counts.first_rows[kept],
+        weights=None if counts.weights is None else counts.weights[kept],
+        means=look.points[kept] if counts.means is None else counts.means[kept],
+        is_noise=np.zeros(len(kept), dtype=bool),
+        stability=place_of(part.stability).fetch(part.stability, known.rows[medoids]),
+    )
+    clusters, owner = np.unique(look.owner[kept], return_inverse=True)
+    centres = limited.centres
+    cells = NestedCells(
+        Cells(
+            centres.centres[clusters],
+            np.arange(len(clusters)),
+            prices=centres.prices[clusters],
+        ),
+        look.points[kept],
+        owner,
+    )
+    shared = replace(
+        first_level,
+        leaves=leaves,
+        part=Part(leaf_of, part.stability, np.arange(len(kept))),
+        links=(),
+        local=None,
+        known=None,
+    )
+    return shared, cells, known
+
+
+def _add_first_rows(
+    data: Data, candidates: SampleOfFit, points: IntArray, first_rows: IntArray
+) -> SampleOfFit:
+    """Return the candidates, and the first row of each point that has none of them."""
+    has_none = np.isin(points[first_rows], points[candidates.rows], invert=True)
+    if not has_none.any():
+        return candidates
+    added = np.sort(first_rows[has_none])
+    rows = np.concatenate([candidates.rows, added])
+    values = stack([candidates.values, _read(data, added)])
+    mass = np.concatenate([candidates.mass, np.ones(len(added))])
+    order = np.argsort(rows)
+    return SampleOfFit(rows[order], values[order], order, mass[order])
+
+
+def _choose_medoids(known: SampleOfFit, of_row: IntArray, points: FloatArray) -> IntArray:
+    """Return, sorted, the known row that is nearest to each point."""
+    distances = np.empty(len(of_row))
+    values = known.values
+    for block in row_blocks(len(of_row)):
+        X = as_array(values[block])
+        distances[block] = ((X - points[of_row[block]]) ** 2).sum(axis=1)
+    order = np.lexsort((distances, of_row))
+    return np.sort(order[np.flatnonzero(np.diff(of_row[order], prepend=-1))])

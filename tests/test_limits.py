@@ -1,0 +1,163 @@
+"""Fits within limits of the sizes of clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans, SpectralClustering
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+import cohirf
+from cohirf import CoHiRF
+
+FEW_CASES = range(30)
+ALL_CASES = range(500)
+
+
+def draw_case(seed, folder):
+    """Return a model, its data, weights, and the limits that its clusters are to have."""
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(4, 300))
+    n_clusters = int(rng.integers(1, min(n_rows, 9) + 1))
+    X = rng.normal(size=(n_rows, int(rng.integers(1, 5))))
+    X += 4 * rng.integers(0, 3, size=(n_rows, 1))
+    if seed % 3 == 0:
+        X = np.round(X)  # with duplicates
+    if seed % 17 == 0:
+        X[:] = X[0]
+    weights = [None, rng.random(n_rows) * 2 + 0.05, np.full(n_rows, 2.5), None, None][seed % 5]
+    total = n_rows if weights is None else weights.sum()
+    heaviest = 1 if weights is None else weights.max()
+    mean = total / n_clusters
+    if seed % 3 == 1:
+        size_limits = "balanced"
+        low, high = mean - heaviest, mean + heaviest
+    else:
+        low = max(mean - heaviest * rng.uniform(1, 6), 0)
+        high = mean + heaviest * rng.uniform(1, 6)
+        # a number below 1 is a share
+        size_limits = (low if low >= 1 else None, max(high, 1.0))
+    batch_size = None if seed % 2 else max(2, n_rows // 3)
+    data = X
+    if seed % 7 == 3:
+        path = folder / f"{seed}.npy"
+        np.save(path, X)
+        data = cohirf.open_source(path)
+    elif seed % 7 == 5:
+        data = sparse.csr_array(X)
+    model = CoHiRF(
+        n_clusters=n_clusters, size_limits=size_limits, random_state=seed, batch_size=batch_size
+    )
+    return model, data, weights, low, high
+
+
+def check_cases(seeds, folder):
+    for seed in seeds:
+        model, data, weights, low, high = draw_case(seed, folder)
+        model.fit(data, sample_weight=weights)
+        held = np.bincount(model.labels_, weights=weights, minlength=model.n_clusters)
+        assert len(held) == model.n_clusters, seed
+        assert low - 1e-9 <= held.min() <= held.max() <= high + 1e-9, seed
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::cohirf.beyond.reach.ThinBatchesWarning")
+def test_sizes_are_within_limits(tmp_path):
+    check_cases(FEW_CASES, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::cohirf.beyond.reach.ThinBatchesWarning")
+def test_sizes_are_within_limits_in_500_cases(tmp_path):
+    check_cases(ALL_CASES, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs([900, 60, 40], n_features=5, cluster_std=2.0, random_state=0)[0]
+
+
+@pytest.fixture(scope="module")
+def balanced(blobs):
+    return CoHiRF(n_clusters=4, size_limits="balanced", random_state=0).fit(blobs)
+
+
+def test_balanced_clusters_have_the_same_size(balanced):
+    assert np.bincount(balanced.labels_).tolist() == [250] * 4
+
+
+def test_predict_agrees_with_the_fit_but_for_rows_on_a_border(balanced, blobs):
+    assert (balanced.predict(blobs) != balanced.labels_).sum() <= 4
+
+
+def test_a_saved_model_predicts_by_the_same_borders(balanced, blobs, tmp_path):
+    balanced.save(tmp_path / "model.cohirf")
+    loaded = cohirf.load(tmp_path / "model.cohirf")
+    assert loaded.size_limits == "balanced"
+    np.testing.assert_array_equal(loaded.labels_, balanced.labels_)
+    new = blobs + 0.3
+    np.testing.assert_array_equal(loaded.predict(new), balanced.predict(new))
+
+
+def test_the_cut_at_the_number_of_clusters_is_the_fit(balanced):
+    cut = balanced.hierarchy_.cut(n_clusters=4)
+    np.testing.assert_array_equal(cut, balanced.labels_)
+    merged = balanced.hierarchy_.cut(n_clusters=2)
+    pairs = np.unique(np.column_stack([merged, balanced.labels_]), axis=0)
+    assert len(pairs) == 4  # clusters stay whole
+
+
+def test_limits_that_clusters_have_anyway_cost_nothing(blobs):
+    free = CoHiRF(n_clusters=3, merge="compact", random_state=0).fit(blobs)
+    wide = CoHiRF(n_clusters=3, size_limits=(1, None), random_state=0).fit(blobs)
+    assert -wide.score(blobs) <= -1.05 * free.score(blobs)
+
+
+def test_rows_far_from_zero_are_divided_alike(blobs):
+    near = CoHiRF(n_clusters=4, size_limits=(0.2, 0.3), random_state=0).fit(blobs)
+    far = CoHiRF(n_clusters=4, size_limits=(0.2, 0.3), random_state=0).fit(blobs + 2.0**20)
+    sizes = np.bincount(far.labels_)
+    assert 200 <= sizes.min() <= sizes.max() <= 300
+    assert adjusted_rand_score(near.labels_, far.labels_) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": None}, "needs a number of clusters"),
+        ({"n_clusters": "auto"}, "needs a number of clusters"),
+        ({"n_clusters": "levels", "estimator": KMeans(3)}, "needs a number of clusters"),
+        ({"estimator": DBSCAN()}, "needs a number of clusters"),
+        ({"estimator": SpectralClustering(4)}, "does not work around SpectralClustering"),
+        ({"merge": "connected"}, "does not work with merge='connected'"),
+        ({"min_cluster_size": 5}, "does not work with min_cluster_size=5"),
+        ({"size_limits": (300, None)}, "need 1,200, and the data has 1,000"),
+        ({"size_limits": (1, 2, 3)}, "is not valid"),
+        ({"size_limits": (-1, None)}, "is not valid"),
+    ],
+)
+def test_what_limits_cannot_do_is_refused_before_the_fit(blobs, parameters, message):
+    given = {"n_clusters": 4, "size_limits": "balanced", **parameters}
+    with pytest.raises(ValueError, match=message):
+        CoHiRF(**given).fit(blobs)
+
+
+def test_a_model_with_limits_is_not_updated(balanced, blobs):
+    for change in (
+        lambda: balanced.partial_fit(blobs),
+        lambda: balanced.forget([0]),
+        balanced.recluster,
+        lambda: cohirf.merge([balanced, balanced]),
+    ):
+        with pytest.raises(ValueError, match="cannot be updated"):
+            change()
+
+
+def test_rows_on_dask_are_refused(blobs):
+    dask_array = pytest.importorskip("dask.array")
+    X = dask_array.from_array(blobs, chunks=(500, 5))
+    with pytest.raises(TypeError, match="rows on Dask"):
+        CoHiRF(n_clusters=4, size_limits="balanced", batch_size=500).fit(X)
