@@ -106,3 +106,18 @@ def test_weights_on_a_device_are_not_in_this_process(place):
     weights = np.ones(3)
     assert ArrayWeights(weights).in_process is weights
     assert ArrayWeights(place.put(weights)).in_process is None
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+def test_exemplars_of_sparse_rows_are_those_of_exact_differences(offset):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((600, 40), density=0.2, rng=rng).toarray()
+    X[:, 0] += offset  # expanded squares lose their digits
+    labels = rng.integers(0, 5, size=600)
+    means = np.stack([X[labels == label].mean(axis=0) for label in range(5)])
+    distances = ((X - means[labels]) ** 2).sum(axis=1)
+    expected = [
+        rows[distances[rows].argmin()] for rows in (np.flatnonzero(labels == i) for i in range(5))
+    ]
+    found = find_exemplars(ArrayRows(sparse.csr_array(X)), labels, sparse.csr_array(means))
+    assert found.tolist() == expected

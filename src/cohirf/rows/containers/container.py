@@ -7,6 +7,7 @@ and ``members.py`` say more about each operation, and ask the container of their
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -289,6 +290,12 @@ class Container:
 
     def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
         """Return rows with their clusters, for means and distances to them."""
+        raise NotImplementedError
+
+    def find_near(self, means: Any) -> Callable[[Any, IntArray], Any]:
+        """Return a function that, given rows and their labels, returns which of the rows may be the
+        nearest of their label to its mean.
+        """
         raise NotImplementedError
 
     def find_exemplars(self, rows: Any, labels: Any, means: Any) -> IntArray:

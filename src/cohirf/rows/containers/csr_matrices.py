@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -245,6 +246,25 @@ class CsrMatrices(NumpyArrays):
     ) -> Any:
         """Return the labels that K-Means by products of some rows gives to all."""
         return Container.label_by_some(self, X, some, mass, centres, n_passes)
+
+    def find_near(self, means: Any) -> Callable[[Any, IntArray], Any]:
+        """Return a function that excludes rows by expanded squares.
+
+        The difference of a row and a mean has many cells, because a mean has those of all its rows.
+        """
+        vectors = SparseVectors.of(means)
+
+        def find(points: Any, own: IntArray) -> IntArray:
+            points = points.astype(np.float64, copy=False)
+            squares = vectors.squared_distances(points, own)
+            sizes = sparse_dots(points, points) + vectors.squared_norms[own]
+            # each of the sums has at most as many terms as there are features
+            error = 4 * (points.shape[1] + 32) * np.finfo(np.float64).eps * sizes
+            highest = np.full(means.shape[0], np.inf)
+            np.minimum.at(highest, own, squares + error)
+            return np.flatnonzero(~(squares - error > highest[own]))
+
+        return find
 
     def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
         """Return rows with their clusters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -387,14 +388,22 @@ class NumpyArrays(Container):
         """Return rows with their clusters."""
         return ArrayMembers(X, labels, n_clusters, mass)
 
+    def find_near(self, means: Any) -> Callable[[Any, IntArray], Any]:
+        """Return a function that returns all rows: to compare them takes no longer than to look."""
+        return lambda points, own: slice(None)
+
     def find_exemplars(self, rows: Any, labels: Any, means: Any) -> IntArray:
         """Return the row of each label that is nearest to its mean, from blocks of rows."""
         n_labels = means.shape[0]
+        find_near = container_of(means).find_near(means)
 
         def measure(block: slice) -> tuple[IntArray, FloatArray]:
             clustered = block.start + np.flatnonzero(labels[block] >= 0)
+            points = rows.take(clustered)
+            near = find_near(points, labels[clustered])
+            clustered = clustered[near]
             own = labels[clustered]
-            difference = rows.take(clustered) - means[own]
+            difference = points[near] - means[own]
             distances = container_of(difference).row_dots(difference, difference)
             shortest = np.full(n_labels, np.inf)
             np.minimum.at(shortest, own, distances)
