@@ -43,6 +43,7 @@ def test_the_nodes_of_the_fit_have_their_own_clusters() -> None:
         assert np.array_equal(model.predict(square), model.labels_)
 
 
+@pytest.mark.filterwarnings("ignore:Precomputed sparse input")
 def test_dbscan_takes_new_nodes_within_eps_of_a_core_node() -> None:
     pytest.importorskip("numba")
     model = fit(DBSCAN(eps=0.4, min_samples=4))

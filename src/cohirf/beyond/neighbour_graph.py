@@ -257,9 +257,8 @@ class NeighbourGraph:
         scale = float(reach.max(initial=0)) or 1.0
         # where radii are equal, distances decide; a weight of 0 is no edge
         weight = (reach + ROUNDING * distance) / scale + np.finfo(np.float64).tiny
-        edges = sparse.coo_array(
-            (weight, (low, high)), shape=(self.n_points, self.n_points)
-        ).tocsr()
+        ends = (low.astype(np.int32), high.astype(np.int32))  # scipy 1.15 takes no wider ones
+        edges = sparse.coo_array((weight, ends), shape=(self.n_points, self.n_points)).tocsr()
         found = minimum_spanning_tree(edges).tocoo()
         lengths = found.data.astype(np.float32).astype(np.float64) * scale
         order = np.lexsort((found.col, found.row, lengths))
