@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF, open_source
-from cohirf.beyond.companions import MIN_SHOWN
+from cohirf.beyond.policy import COMPANION
 
 WINE, Y = load_wine(return_X_y=True)
 WINE = (WINE - WINE.mean(axis=0)) / WINE.std(axis=0)
@@ -39,7 +39,7 @@ def test_from_the_second_level_on_the_base_sees_other_rows():
     assert model.n_clusters_ == 4
     later = [len(rows) for rows in Recorder.seen if len(rows) < 1000]
     assert later
-    assert all(0.6 * MIN_SHOWN < size <= MIN_SHOWN for size in later)
+    assert all(0.6 * COMPANION.fewest < size <= COMPANION.fewest for size in later)
 
 
 def test_it_keeps_what_the_base_finds_where_views_differ():

@@ -5,7 +5,8 @@ import pytest
 from sklearn.cluster import DBSCAN, AgglomerativeClustering
 
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.beyond.companions import MIN_SHOWN, SHOWN_PER_CLUSTER, Companions, count_shown
+from cohirf.beyond.companions import Companions, count_shown
+from cohirf.beyond.policy import COMPANION
 from cohirf.rows.storage import ArrayRows
 
 X = np.arange(2000.0)[:, None]
@@ -57,10 +58,13 @@ def test_the_data_is_read_once():
 
 
 def test_methods_that_look_for_many_clusters_see_more_rows():
-    assert count_shown(BaseMethod.of(AgglomerativeClustering(4)), None) == MIN_SHOWN
-    assert count_shown(BaseMethod.of(AgglomerativeClustering(400)), None) == 400 * SHOWN_PER_CLUSTER
+    assert count_shown(BaseMethod.of(AgglomerativeClustering(4)), None) == COMPANION.fewest
+    assert (
+        count_shown(BaseMethod.of(AgglomerativeClustering(400)), None)
+        == 400 * COMPANION.per_cluster
+    )
     assert count_shown(BaseMethod.of(AgglomerativeClustering(400)), 500) == 500
-    assert count_shown(BaseMethod.of(DBSCAN()), None) == MIN_SHOWN
+    assert count_shown(BaseMethod.of(DBSCAN()), None) == COMPANION.fewest
 
 
 def test_medoids_are_known_by_their_row_numbers_in_the_data():

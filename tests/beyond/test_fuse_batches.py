@@ -6,7 +6,8 @@ from scipy import sparse
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.batch_steps import Links
-from cohirf.beyond.fuse_batches import MIN_SHARED, find_parts, fuse_leaves, number_parts
+from cohirf.beyond.fuse_batches import find_parts, fuse_leaves, number_parts
+from cohirf.beyond.policy import CELL
 from cohirf.rows.storage import ArrayRows, Storage
 
 # Leaves 10 and 20 are clusters of batch 0, 30 and 40 of batch 1, and 50 of batch 2; 60 is a noise
@@ -70,8 +71,8 @@ def test_batches_that_share_nothing_fuse_nothing():
 
 
 def test_few_shared_rows_say_little():
-    assert parts_of((10, 30, MIN_SHARED - 1), one_is_enough=False) == [[row] for row in ROWS]
-    assert parts_of((10, 30, MIN_SHARED), one_is_enough=False)[0] == [10, 30]
+    assert parts_of((10, 30, CELL.shared_rows - 1), one_is_enough=False) == [[row] for row in ROWS]
+    assert parts_of((10, 30, CELL.shared_rows), one_is_enough=False)[0] == [10, 30]
 
 
 def test_clusters_fuse_that_share_half_of_what_the_smaller_one_has_in_the_overlap():

@@ -17,15 +17,10 @@ import numpy as np
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+from cohirf.beyond.policy import COMPANION
 from cohirf.rows.arrays import take_rows
 from cohirf.rows.grouping import IntArray
 from cohirf.rows.storage import Rows
-
-MIN_SHOWN = 300
-SHOWN_PER_CLUSTER = 10
-# rows that are read once in a fit, to sample from, as a multiple of the rows that the base method
-# sees
-POOL = 4
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,9 @@ class Companions:
         """
         n_rows = self.values.n_rows
         rng = generator_at(self.entropy, Draw.COMPANIONS)
-        rows = np.sort(rng.choice(n_rows, min(n_rows, POOL * self.n_shown), replace=False))
+        rows = np.sort(
+            rng.choice(n_rows, min(n_rows, COMPANION.pool * self.n_shown), replace=False)
+        )
         return rows, self.values.take(rows)
 
 
@@ -67,5 +64,5 @@ def count_shown(method: BaseMethod, batch_size: int | None) -> int:
     """Return how many rows the base method should see: some for each of its clusters, but at most a
     batch.
     """
-    n_shown = max(MIN_SHOWN, SHOWN_PER_CLUSTER * (method.n_clusters or 0))
+    n_shown = max(COMPANION.fewest, COMPANION.per_cluster * (method.n_clusters or 0))
     return n_shown if batch_size is None else min(n_shown, batch_size)

@@ -20,10 +20,8 @@ from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.runs import Survivors
 from cohirf.beyond.batch_steps import Links
 from cohirf.beyond.merge_tree import Groups
+from cohirf.beyond.policy import CELL
 from cohirf.rows.grouping import IntArray, index_dtype, sum_by_label
-
-MIN_SHARED = 3  # of fewer rows, a share says little
-MIN_SHARE = 0.5  # of the smaller cluster's rows that two batches have in common
 
 
 def find_parts(
@@ -50,7 +48,9 @@ def find_parts(
             _sum_equal(leaf, batch[other], n_shared)
             for leaf, other in ((here, there), (there, here))
         )
-        enough = (n_shared >= MIN_SHARED) & (n_shared >= MIN_SHARE * np.minimum(of_here, of_there))
+        enough = (n_shared >= CELL.shared_rows) & (
+            n_shared >= CELL.shared * np.minimum(of_here, of_there)
+        )
         here = here[enough]
         there = there[enough]
     graph = sparse.coo_array(

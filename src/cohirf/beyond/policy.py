@@ -92,6 +92,21 @@ class CellPolicy:
     # smallest cells come first, because no others are tried if these have no room; of the others,
     # the largest that have room are taken.
     smaller: tuple[float, ...] = (4.0, 1.5, 2.0, 3.0)
+    # Clusters of two batches are one if they have at least so many rows in common, of fewer of
+    # which a share says little, and so large a share of the smaller cluster's.
+    shared_rows: int = 3
+    shared: float = 0.5
+
+
+@dataclass(frozen=True)
+class CompanionPolicy:
+    """Rows beside those of a batch, shown to a base method that takes no weights."""
+
+    fewest: int = 300
+    per_cluster: int = 10
+    # rows that are read once in a fit, to sample from, as a multiple of the rows that the base
+    # method sees
+    pool: int = 4
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,7 @@ class MajorityPolicy:
 
 
 CELL = CellPolicy()
+COMPANION = CompanionPolicy()
 MAJORITY = MajorityPolicy()
 GRAPH = GraphPolicy()
 MERGE = MergePolicy()
