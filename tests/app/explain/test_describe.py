@@ -562,8 +562,8 @@ def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
     headline = make_headline(found, None, prepared)
     assert headline.count == "2 clusters in 101 rows."
     assert headline.exceptions == (
-        "city 100 is unlike all others, and in no cluster. 1 row (city 7) has few values: what "
-        "fills the gaps decides its cluster."
+        "city 100 is unlike all others, and in no cluster. 1 row (city 7) has values in fewer than "
+        "half of the columns that were used; the rest was filled."
     )
     assert make_headline(found, None).count.endswith("of the rows are noise, in no cluster.")
     summary = summarize(check_study(model, prepared, None, None), "Cities")
@@ -778,3 +778,23 @@ def test_columns_are_left_out_only_if_others_are_left():
         assert description.repeated == ("kind",)
         headline = make_headline(description, model.diagnose(), prepared)
         assert ("leave kind out" in headline.trust) == said
+
+
+@pytest.mark.filterwarnings("ignore:The table. column .parent. has 40 cells")
+def test_cells_that_could_not_be_read_are_not_said_to_be_missing():
+    rng = np.random.default_rng(0)
+    numbers = np.r_[rng.normal(0, 1, (60, 3)), rng.normal(9, 1, (60, 3))]
+    frame = pd.DataFrame(numbers, columns=["a", "b", "c"])
+    parent = pd.Series(rng.normal(3, 1, 120).astype(str))
+    parent[:60] = ["A", "", "B"] * 20
+    gone = pd.Series(rng.normal(3, 1, 120))
+    gone[:60] = np.nan
+    kinds = {"parent": "number"}
+
+    def headline(**columns):
+        prepared = prepare(frame.assign(**columns), kinds=kinds if "parent" in columns else None)
+        model = CoHiRF(n_clusters=2, random_state=0).fit(prepared.array())
+        return " ".join(make_headline(describe_clusters(model, prepared), None, prepared).groups)
+
+    assert "parent is missing or could not be read, and filled." in headline(parent=parent)
+    assert "gone is missing, and filled." in headline(gone=gone)

@@ -393,16 +393,22 @@ def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
 
 
 def say_missing(sample: Sample) -> list[Fact]:
-    """Return which clusters are the rows whose cells of some columns are missing."""
+    """Return which clusters are the rows whose cells of some columns are missing, or could not be
+    read.
+    """
     found = list[Fact]()
     model = sample.study.model
+    prepared = sample.study.prepared
+    kept = () if prepared is None else prepared.preparation.kept
+    unread = {shorten(column.name) for column in kept if column.n_bad}
     sizes = count_with_noise(cluster_positions(model), model.n_clusters_)[1:].tolist()
     for cluster, number in enumerate(model.cluster_numbers_.tolist()):
         columns, share = find_missing(sample.table, sample.labels, cluster)
         if columns:
-            verbs = "is missing" if len(columns) == 1 else "are missing"
+            verb = "is" if len(columns) == 1 else "are"
+            what = "missing or could not be read" if unread & {*columns} else "missing"
             which = f"{percent(share)} of the {count_of(sizes[cluster], 'row')}"
-            words = f"In {which}, {join_words(columns)} {verbs}, and filled."
+            words = f"In {which}, {join_words(columns)} {verb} {what}, and filled."
             found.append(Fact(words, "missing", share, (number,), tuple(columns)))
     return found
 
@@ -926,7 +932,7 @@ def say_separation(
 ) -> str:
     """Return how far apart clusters are, from the share of rows between two, and the density there.
 
-    They are clearly apart only if this ``is_sure``: if two halves of the rows have the same
+    They are said to be apart only if this ``is_sure``: if two halves of the rows have the same
     clusters.
     """
     share = found.share_between
@@ -947,9 +953,7 @@ def say_separation(
     if found.is_apart and is_sure:
         return f"They are clearly apart: {between}."
     if found.is_apart:
-        return (
-            f"{between[0].upper()}{between[1:]}, but it is not sure that there are these clusters."
-        )
+        return "It is not sure that there are these clusters."
     if share <= BETWEEN.touching:
         return f"They touch: {between}."
     if share <= BETWEEN.overlapping:
@@ -989,9 +993,9 @@ def say_exceptions(description: Description, data: Any) -> str:
             such_as = f" ({'such as ' if n_filled > len(names) else ''}{join_words(names)})"
         else:
             such_as = ""
-        have, their = ("has", "its") if n_filled == 1 else ("have", "their")
-        filled = f"{have} few values: what fills the gaps decides {their} cluster"
-        said.append(f"{count_of(n_filled, 'row')}{such_as} {filled}.")
+        have = "has" if n_filled == 1 else "have"
+        filled = "values in fewer than half of the columns that were used; the rest was filled"
+        said.append(f"{count_of(n_filled, 'row')}{such_as} {have} {filled}.")
     return " ".join(said)
 
 
