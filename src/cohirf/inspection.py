@@ -9,7 +9,7 @@ from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import count_crumbs
 from cohirf.degrees.drift import ClusterDrift, FeatureDrift
 from cohirf.described import give_names, require_labels_here
-from cohirf.engines.local import one_thread
+from cohirf.engines.tasks import one_thread
 from cohirf.facts import FitFacts
 from cohirf.parameters import base_method_of, remedies_for
 from cohirf.problems import Problem

@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.get_clusters import take_features
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
-from cohirf.engines.local import one_thread
+from cohirf.engines.tasks import one_thread
 from cohirf.rows.arrays import as_array, stored_cells
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, compress, row_blocks

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cohirf import CoHiRF
 from cohirf.engines import local
@@ -221,14 +221,16 @@ def test_fits_do_not_depend_on_the_number_of_threads(dtype, parameters):
 @pytest.mark.usefixtures("small_blocks")
 def test_threads_of_a_fit_use_one_thread_of_blas_and_openmp(monkeypatch):
     found = []
-    begin = local._begin_thread
+    begin = local.begin_thread
 
     def look(config):
+        threadpool_limits(2, user_api="openmp")  # of this thread; that of BLAS is of the process
         begin(config)
         found.extend(library["num_threads"] for library in threadpool_info())
 
-    monkeypatch.setattr(local, "_begin_thread", look)
-    CoHiRF(n_clusters=7, random_state=0, n_jobs=3).fit(make_rows(np.float64))
+    monkeypatch.setattr(local, "begin_thread", look)
+    with threadpool_limits(2):
+        CoHiRF(n_clusters=7, random_state=0, n_jobs=3).fit(make_rows(np.float64))
     assert set(found) == {1}
 
 

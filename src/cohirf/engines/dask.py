@@ -19,11 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import config_context, get_config
+from sklearn import get_config
 
 from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
-from cohirf.engines.local import Function, Task, Tasks, one_thread
 from cohirf.engines.policy import DASK
+from cohirf.engines.tasks import Function, Task, Tasks, call_on_one_thread
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.rows.arrays import is_dask as is_dask
@@ -418,12 +418,6 @@ def persist(lazy: Any) -> Any:
     if client is None:
         return lazy.persist(optimize_graph=False)
     return client.persist(lazy, retries=DASK.retries, optimize_graph=False)
-
-
-def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: Any) -> Any:
-    """Call a function with scikit-learn's configuration and one thread for BLAS and OpenMP."""
-    with config_context(**config), one_thread():
-        return function(*arguments)
 
 
 def _pack(tasks: list[Task]) -> Any:

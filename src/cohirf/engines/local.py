@@ -20,7 +20,7 @@ import pickle
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -43,10 +43,17 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
-from sklearn import config_context, get_config, set_config
-from threadpoolctl import ThreadpoolController
+from sklearn import get_config
 
 from cohirf.engines.policy import LOCAL
+from cohirf.engines.tasks import (
+    Function,
+    Task,
+    Tasks,
+    begin_thread,
+    call_on_one_thread,
+    one_thread,
+)
 from cohirf.error_contexts import (
     CollectedWarning,
     collecting_warnings,
@@ -56,10 +63,6 @@ from cohirf.error_contexts import (
 from cohirf.rows.storage import Engine, SerialEngine
 from cohirf.rows.threads import count_threads, map_in_groups, on_threads
 from cohirf.scratch import share_rows
-
-Function = Callable[..., Any]
-Task = tuple[Any, ...]
-Tasks = Iterable[Task]
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,7 @@ def _calls(function: Function, tasks: Tasks) -> Iterator[Any]:
     here = os.getpid()
     config = get_config()
     for task in tasks:
-        yield delayed(_call_on_one_thread)(function, task, config, here)
+        yield delayed(_call_and_collect)(function, task, config, here)
 
 
 def _runs_elsewhere(function: Function, task: Task) -> bool:
@@ -277,30 +280,12 @@ def _are_processes_running(n_jobs: int) -> bool:
     return time.monotonic() - _last_used.get(n_jobs, -LOCAL.idle_seconds) < LOCAL.idle_seconds
 
 
-def one_thread() -> Any:
-    """Return a context in which BLAS and OpenMP use one thread."""
-    return _controller().limit(limits=1)
-
-
 @contextmanager
 def threads_of_fit(n_jobs: int | None) -> Iterator[None]:
     """Give a fit ``n_jobs`` threads for blocks of rows, each with one thread of BLAS and OpenMP."""
     n_threads = effective_n_jobs(n_jobs) if _is_backend_local() else 1
-    with one_thread(), on_threads(n_threads, partial(_begin_thread, get_config())):
+    with one_thread(), on_threads(n_threads, partial(begin_thread, get_config())):
         yield
-
-
-def _begin_thread(config: dict[str, Any]) -> None:
-    """Let a new thread compute as the one that has started it."""
-    set_config(**config)
-    # OpenMP limits its threads per calling thread; this one ends with the fit
-    _controller().limit(limits=1, user_api="openmp")
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    # the search for libraries takes milliseconds, as long as a small batch
-    return ThreadpoolController()
 
 
 def _user_chose_backend() -> bool:
@@ -311,22 +296,14 @@ def _user_chose_backend() -> bool:
     return len(set(hinted)) == 1
 
 
-def _call_on_one_thread(
+def _call_and_collect(
     function: Function, task: Task, config: dict[str, Any], pid: int
 ) -> tuple[Any, Any]:
     """Run a task of the process ``pid``, in that process or another one, whose warnings are part of
     the outcome.
     """
-    # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the
-    # limit, too. The BLAS limits of several workers do not conflict, because the caller has set the
-    # same limit before.
-    with (
-        config_context(**config),
-        one_thread(),
-        _collecting_unless_in(pid) as collected,
-        _sending_errors(pid),
-    ):
-        return function(*task), collected
+    with _collecting_unless_in(pid) as collected, _sending_errors(pid):
+        return call_on_one_thread(function, config, *task), collected
 
 
 @replacing_errors

@@ -29,7 +29,7 @@ from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entrop
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.beyond.merges.graph import CRITERION
 from cohirf.choice import Choice, count_crumbs
-from cohirf.engines.local import one_thread
+from cohirf.engines.tasks import one_thread
 from cohirf.error_contexts import showing_warnings_once, warn_caller
 from cohirf.fitting.policy import GROUP
 from cohirf.fitting.settings import Settings

@@ -30,7 +30,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction, contract_batch
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
-from cohirf.engines.local import one_thread
+from cohirf.engines.tasks import one_thread
 from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
 from cohirf.planning.policy import PROBE
 from cohirf.rows.arrays import join_rows
