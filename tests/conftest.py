@@ -15,7 +15,7 @@ from importlib import import_module
 # scikit-learn's array API check runs only with this set before scipy is imported.
 os.environ["SCIPY_ARRAY_API"] = "1"
 # Tests run beside each other: threads of BLAS and OpenMP would wait for each other on the same
-# cores.
+# cores. A test of limits must raise them first, those of OpenMP in the thread that it looks at.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Each process that a test starts would compile the whole package again.

@@ -39,27 +39,6 @@ def at_once(monkeypatch):
     monkeypatch.setitem(vars(local.LOCAL), "warm_seconds", 0.0)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, 2])
-@pytest.mark.parametrize("n_tasks", [1, 3, 200])
-def test_results_come_in_order(n_tasks, n_jobs):
-    assert list(LocalEngine(n_jobs).run(square, tasks(n_tasks), n_tasks)) == [
-        i * i for i in range(n_tasks)
-    ]
-
-
-@pytest.mark.parametrize("n_tasks", [2, 3, 50])
-def test_results_of_processes_come_in_order(n_tasks, at_once):
-    assert list(LocalEngine(2).run(square, tasks(n_tasks), n_tasks)) == [
-        i * i for i in range(n_tasks)
-    ]
-
-
-def test_a_single_task_runs_where_it_is_asked_for():
-    assert list(LocalEngine(2).run(where_it_runs, tasks(1), 1)) == [
-        (os.getpid(), threading.get_ident())
-    ]
-
-
 def test_short_tasks_run_where_they_are_asked_for():
     places = set(LocalEngine(2).run(where_it_runs, tasks(20), 20))
     assert places == {(os.getpid(), threading.get_ident())}

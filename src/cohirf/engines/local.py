@@ -156,7 +156,12 @@ def _is_backend_local() -> bool:
 
 
 def local_engine(n_jobs: int | None) -> Engine:
-    """Return an engine of this machine; a single job needs no joblib."""
+    """Return an engine of this machine.
+
+    One job is one task after the other, in the calling thread: callers rely on it. A backend of
+    joblib that is none of its own four counts as on another machine: its tasks do not write into
+    vectors, and their results are sent back.
+    """
     if effective_n_jobs(n_jobs) == 1:
         return SerialEngine()
     return LocalEngine(n_jobs)

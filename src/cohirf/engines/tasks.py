@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -17,9 +18,17 @@ Function = Callable[..., Any]
 Task = tuple[Any, ...]
 Tasks = Iterable[Task]
 
-_lock = threading.Lock()
-_n_inside = 0  # how many contexts limit BLAS now, in any thread
-_before: Any = None  # the limits of BLAS before the first of them
+
+@dataclass
+class _LimitOfBlas:
+    """The limit that all threads share."""
+
+    n_inside: int = 0  # how many contexts limit BLAS now, in any thread
+    before: Any = None  # the limits before the first of them
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_blas = _LimitOfBlas()
 
 
 def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: Any) -> Any:
@@ -36,21 +45,20 @@ def one_thread() -> Iterator[None]:
     BLAS has one limit for the process: the first thread to enter limits it, and the last one to
     leave, which may be another, restores it.
     """
-    global _n_inside, _before
-    with _lock:
-        if _n_inside == 0:
-            _before = _limits_of_process().limit(limits=1)
-        _n_inside += 1
+    with _blas.lock:
+        if _blas.n_inside == 0:
+            _blas.before = _limits_of_process().limit(limits=1)
+        _blas.n_inside += 1
     try:
         # for BLAS, from 1 to 1: threadpoolctl lets only one thread at a time set its limit, until
         # that thread leaves the last such context
         with _controller().limit(limits=1):
             yield
     finally:
-        with _lock:
-            _n_inside -= 1
-            if _n_inside == 0:
-                _before.restore_original_limits()
+        with _blas.lock:
+            _blas.n_inside -= 1
+            if _blas.n_inside == 0:
+                _blas.before.restore_original_limits()
                 with _limits_of_process().limit(limits=None):
                     """Let other threads set limits again."""
 

@@ -208,9 +208,9 @@ class Gatherer:
 class Storage:
     """Stores arrays that grow with the data: here in memory, in a subclass elsewhere."""
 
-    is_shared: ClassVar[bool] = (
-        False  # whether other processes of this machine can write to the vectors
-    )
+    # whether other processes of this machine can write to the vectors. If not, results of tasks
+    # that run at the same time are sent back, also those of threads, which could write
+    is_shared: ClassVar[bool] = False
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialised vector with one entry for each row."""
@@ -229,11 +229,18 @@ class Storage:
 
 
 class Engine(Protocol):
-    """Runs tasks, one after the other or at the same time, here or elsewhere."""
+    """Runs tasks, one after the other or at the same time, here or elsewhere.
+
+    A fit limits BLAS and OpenMP to one thread before it uses an engine. What an engine promises is
+    tested for all of them by ``tests/engines/test_contract.py``.
+    """
 
     @property
     def is_serial(self) -> bool:
-        """Whether a task starts only after the result of the previous task was consumed."""
+        """Whether a task starts only after the result of the previous task was consumed.
+
+        An engine with one worker that runs ahead is not serial.
+        """
 
     @property
     def writes_here(self) -> bool:
@@ -256,9 +263,19 @@ class Engine(Protocol):
         """Call ``function`` with each of ``n_tasks`` tuples of arguments, and yield the results in
         order.
 
-        Tasks are created when they are needed, and results can be consumed while others are still
-        being computed. A single task runs in the calling thread, so that tasks that it starts
-        itself can run in parallel.
+        Results can be consumed while others are still being computed. A single task runs in the
+        calling thread, so that tasks that it starts itself can run in parallel.
+
+        Tasks are made in this process, as they are needed: a bounded number is ahead of the
+        results that were consumed; with joblib, of the tasks that have ended. Each runs with the
+        scikit-learn configuration of the caller and one thread of BLAS and OpenMP: an engine with
+        other threads or processes calls ``call_on_one_thread`` of ``cohirf.engines.tasks`` there.
+
+        When a task fails, or the consumer closes the generator, tasks that have not begun are left
+        out. Those that run in this process are waited for, because they write into vectors: at the
+        latest when the threads of the fit end. The error comes through, perhaps before results of
+        earlier tasks, and no frame keeps it, because its traceback refers to frames that hold rows.
+        Threads of joblib are the exception: they are not waited for, and keep the error.
         """
 
 

@@ -182,7 +182,10 @@ class _Work:
     def collect(self) -> list[Any]:
         """Return all results, or raise the error of the first task that has failed."""
         if self.errors:
-            raise self.errors[min(self.errors)]
+            try:
+                raise self.errors[min(self.errors)]
+            finally:
+                self.errors.clear()  # the error refers to this frame: neither keeps the other
         return [self.results[number] for number in range(len(self.tasks))]
 
 
