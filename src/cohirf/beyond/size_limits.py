@@ -103,7 +103,9 @@ def resolve_limits(size_limits: Any, n_clusters: int, n_rows: int, mass: Mass | 
         else:
             n_each = total / unit / n_clusters
             slack = LIMIT.rounding * total
-            limits = SizeLimits(unit * np.floor(n_each + slack), unit * np.ceil(n_each - slack))
+            limits = SizeLimits(
+                float(unit * np.floor(n_each + slack)), float(unit * np.ceil(n_each - slack))
+            )
     else:
         low, high = size_limits
         limits = SizeLimits(_resolve(low, total, 0.0), _resolve(high, total, total))

@@ -94,21 +94,25 @@ class BadlyFitting:
 
 
 def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> BadlyFitting:
-    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores.
+    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores: each
+    is compared with all that it stores.
 
     By default, distances are those in all ``features``.
     """
     labels = model.labels_[model.landmark_indices_]
-    clustered = np.flatnonzero(labels >= 0)
-    clustered = clustered[draw(len(clustered), SAMPLE.compared.count(model.n_features_in_))]
-    if len(clustered) == 0:
+    stored = np.flatnonzero(labels >= 0)
+    if len(stored) == 0:
         return BadlyFitting([], [], 0.0, 0)
+    chosen = draw(len(stored), SAMPLE.compared.count(model.n_features_in_))
+    clustered = stored[chosen]
     own = labels[clustered].astype(np.int64)
     rows = model.landmark_indices_[clustered]
-    points = model.landmarks_[clustered]
-    points = points if features is None else points[:, features]
-    present, place = np.unique(own, return_inverse=True)
-    nearest = _distances_to_clusters(points, place, len(present))
+    all_points = model.landmarks_[stored]
+    all_points = all_points if features is None else all_points[:, features]
+    present, all_places = np.unique(labels[stored], return_inverse=True)
+    points = all_points[chosen]
+    place = all_places[chosen]
+    nearest = _distances_to_clusters(chosen, all_points, all_places, len(present))
     other, closeness = _find_others(place, nearest)
     weights = weigh(model, positions_of(own, model.cluster_numbers_))
     own_distance = nearest[np.arange(len(place)), place]
@@ -191,18 +195,21 @@ def _fill_border(labels: IntArray, own_distance: FloatArray, between: IntArray) 
     return filled
 
 
-def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> FloatArray:
-    """Return the mean distance of each row to its nearest neighbours in each cluster.
+def _distances_to_clusters(
+    chosen: IntArray, points: Any, labels: IntArray, n_clusters: int
+) -> FloatArray:
+    """Return the mean distance of each of the chosen rows to its nearest neighbours in each
+    cluster.
 
     NaN if the cluster has none.
     """
     starts, members = rows_by_label(labels, n_clusters)
-    found = np.full((len(labels), n_clusters), np.nan)
+    found = np.full((len(chosen), n_clusters), np.nan)
     point = number_rows(points)
-    for block in row_blocks(len(labels), SAMPLE.block_rows):
-        distances = euclidean_distances(points[block], points)
+    for block in row_blocks(len(chosen), SAMPLE.block_rows):
+        distances = euclidean_distances(points[chosen[block]], points)
         # a row is not its own neighbour, nor is one that is equal to it
-        distances[point[block, None] == point] = np.inf
+        distances[point[chosen[block], None] == point] = np.inf
         for cluster in range(n_clusters):
             some = members[starts[cluster] : starts[cluster + 1]]
             if n_near := min(BETWEEN.neighbours, len(some)):
