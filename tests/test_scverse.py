@@ -88,6 +88,18 @@ def test_another_graph_is_found_by_its_key() -> None:
     assert data.uns["cohirf"]["params"]["obsp"] == "mine_distances"
 
 
+def test_a_graph_that_is_named_and_missing_is_not_replaced() -> None:
+    data = make_cells()
+    data.uns["mine"] = {"distances_key": "mine_distances"}
+    data.uns["bare"] = {}
+    for key in ("mine", "bare"):
+        with pytest.raises(ValueError, match=f"uns\\['{key}'\\] names no matrix that is there"):
+            tl.cohirf(data, 4, neighbors_key=key)
+    del data.obsp["distances"], data.obsp["connectivities"]
+    with pytest.raises(ValueError, match="obsp has nothing"):
+        tl.cohirf(data, 4, neighbors_key="neighbors")
+
+
 def test_a_base_method_that_finds_noise_has_a_category_for_it() -> None:
     data = make_cells()
     tl.cohirf(data, estimator=DBSCAN(eps=float(np.median(GRAPH.data)), min_samples=8))

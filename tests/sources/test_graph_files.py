@@ -68,6 +68,9 @@ def test_the_arrays_of_a_vector_index_are_a_graph(tmp_path: Path) -> None:
     np.savez(tmp_path / "index.npz", indices=indices, distances=distances)
     source = open_source(tmp_path / "index.npz", graph=True)
     assert np.array_equal(labels_of(source), EXPECTED)
+    np.savez(tmp_path / "columns.npz", indices=np.asfortranarray(indices), distances=distances)
+    by_column = open_source(tmp_path / "columns.npz", graph=True)
+    assert np.array_equal(labels_of(by_column), EXPECTED)
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])
@@ -80,6 +83,14 @@ def test_a_table_of_edges_is_a_graph(ending: str, named: bool, tmp_path: Path) -
     assert np.array_equal(labels_of(source), EXPECTED)
     names = source.read_names()
     assert names is None if not named else list(names)[7] == "node 007"
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_nodes_may_be_categories(named: bool, tmp_path: Path) -> None:
+    table = edge_table(named=named).astype({"source": "category", "target": "category"})
+    table.to_parquet(tmp_path / "edges.parquet", row_group_size=100)
+    for data in (table, tmp_path / "edges.parquet"):
+        assert np.array_equal(labels_of(open_source(data, graph=True)), EXPECTED)
 
 
 def test_blocks_of_edges_fill_rows_in_any_order(tmp_path: Path) -> None:
@@ -188,6 +199,7 @@ def test_an_index_beyond_the_last_node_is_refused(tmp_path: Path) -> None:
     [
         ({"source": [0, 1, -1]}, "has a node -1"),
         ({"source": [0, 1, 10**9]}, "Give other numbers as text"),
+        ({"source": np.array([0, 1, 2**63], dtype=np.uint64)}, "a node 9,223,372,036,854,775,808"),
         ({"source": ["a", "b", "c"]}, "both as whole numbers"),
         ({"source": [0.5, 1, 2]}, "both as whole numbers"),
         ({"distance": ["near", "far", "far"]}, "which are numbers"),
@@ -199,6 +211,86 @@ def test_a_bad_table_of_edges_is_refused(changes: Any, message: str) -> None:
     table = {"source": [0, 1, 2], "target": [1, 2, 0], "distance": [1.0, 2.0, 3.0]} | changes
     with pytest.raises(ValueError, match=message):
         CoHiRF(metric="precomputed").fit(open_source(pd.DataFrame(table), graph=True))
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("method", ["predict", "membership", "transform"])
+def test_a_table_of_edges_does_not_say_which_nodes_are_new(method: str, named: bool) -> None:
+    source = open_source(edge_table(named=named), graph=True)
+    model = CoHiRF(metric="precomputed", n_clusters=3, random_state=0).fit(source)
+    with pytest.raises(ValueError, match=r"a column for each node of the fit, or as the pair"):
+        getattr(model, method)(source)
+
+
+def write_parts(path: Path, **changes: Any) -> Path:
+    parts = {"data": GRAPH.data, "indices": GRAPH.indices, "indptr": GRAPH.indptr}
+    np.savez(path, format=b"csr", shape=GRAPH.shape, **(parts | changes))
+    return path
+
+
+def changed(values: Any, place: int, value: int) -> Any:
+    wide = values.astype(np.int64)
+    wide[place] = value
+    return wide
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("indices", 2**32 + 5),
+        ("indices", 5 - 2**32),
+        ("indptr", 2**32 + 12),
+        ("indptr", 12 - 2**32),
+    ],
+)
+def test_an_index_that_int32_would_take_for_another_is_refused(
+    part: str, value: int, tmp_path: Path
+) -> None:
+    path = write_parts(tmp_path / "graph.npz", **{part: changed(getattr(GRAPH, part), 1, value)})
+    with pytest.raises(ValueError, match=f"an index is {value}, .* truncated, damaged"):
+        open_source(path, graph=True).read()
+
+
+def test_such_an_index_is_refused_in_anndata(tmp_path: Path) -> None:
+    path = write_anndata(tmp_path, ".h5ad")
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "r+") as root:
+        group = root["obsp/distances"]
+        wide = changed(group["indices"][:], 1, 2**32 + 5)
+        del group["indices"]
+        group["indices"] = wide
+    with pytest.raises(ValueError, match=f"an index is {2**32 + 5}"):
+        open_source(path, graph=True).read()
+
+
+def test_indices_that_are_no_whole_numbers_are_refused(tmp_path: Path) -> None:
+    path = write_parts(tmp_path / "graph.npz", indices=GRAPH.indices + 0.5)
+    with pytest.raises(ValueError, match="indices have type float64"):
+        open_source(path, graph=True).read()
+
+
+def test_a_damaged_matrix_by_columns_is_refused(tmp_path: Path) -> None:
+    by_column = GRAPH.tocsc()
+    by_column.indices[1] = 10**9
+    sparse.save_npz(tmp_path / "graph.npz", by_column)
+    with pytest.raises(ValueError, match="truncated, damaged"):
+        open_source(tmp_path / "graph.npz", graph=True).read()
+
+
+def test_a_source_of_rows_is_no_graph() -> None:
+    for metric in ("precomputed", "affinity"):
+        with pytest.raises(TypeError, match=r"open_source\(\.\.\., graph=True\)"):
+            CoHiRF(metric=metric).fit(open_source(X))
+
+
+def test_a_graph_without_its_metric_is_refused() -> None:
+    source = open_source(edge_table(), graph=True)
+    with pytest.raises(TypeError, match=r'metric="precomputed".*metric="affinity"'):
+        CoHiRF(n_clusters=3).fit(source)
+    model = CoHiRF(n_clusters=3, random_state=0).fit(X)
+    for method in (model.predict, model.membership, model.transform, model.partial_fit):
+        with pytest.raises(TypeError, match="is a graph, and metric='euclidean' is of rows"):
+            method(source)
 
 
 def test_text_is_refused_with_a_way_to_read_it(tmp_path: Path) -> None:

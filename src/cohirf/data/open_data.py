@@ -29,7 +29,7 @@ from cohirf.data.on_device import OnDevice
 from cohirf.engines.dask import is_usable
 from cohirf.parameters import Parameters
 from cohirf.rows.arrays import is_dask, is_on_device, is_torch, namespace, narrow_indices, to_host
-from cohirf.sources import ScaledSource, Source
+from cohirf.sources import GraphSource, ScaledSource, Source
 from cohirf.sources.scaled import unit_rows
 from cohirf.summary.state import FittedState
 
@@ -45,7 +45,7 @@ def open_training_data(
     the workers of the active client if ``on_cluster`` is set.
     """
     is_first = state is None
-    X = _rows_of(X)
+    X = _rows_of(model, X)
     if is_dask(X):
         if model.batch_size is None:
             raise ValueError(
@@ -76,8 +76,13 @@ def open_training_data(
     return InMemory(X, validation.column_means(X) if fills else None)
 
 
-def _rows_of(X: Any) -> Any:
+def _rows_of(model: Parameters, X: Any) -> Any:
     """Return the rows of a prepared table, which ``prepare`` returns; other data as it is."""
+    if isinstance(X, GraphSource):
+        raise TypeError(
+            f"{X!r} is a graph, and metric={model.metric!r} is of rows: fit a graph of distances "
+            'with CoHiRF(metric="precomputed"), one of similarities with metric="affinity".'
+        )
     return X.rows() if hasattr(X, "preparation") and hasattr(X, "source") else X
 
 
@@ -96,7 +101,7 @@ def map_new_rows(
     precision of the rows. Cells may be missing if the fit ``has_gaps``: otherwise, there is nothing
     to fill them with.
     """
-    X = _rows_of(X)
+    X = _rows_of(model, X)
     if is_dask(X):
         table = _open_table(model, X, reset=False, known_rows=False)
         return table.map_rows(

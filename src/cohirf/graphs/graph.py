@@ -16,7 +16,7 @@ from scipy import sparse
 from cohirf.optional import is_installed
 from cohirf.rows.arrays import narrow_indices
 from cohirf.rows.grouping import FloatArray, IntArray
-from cohirf.sources.graph_files import GraphSource
+from cohirf.sources import GraphSource, Source
 
 SIMILARITIES = "affinity"  # the ``metric`` with which larger values are nearer
 LEAST_WEIGHT = 1e-30  # of similarities in float32; weaker edges are raised to it, as none may be 0
@@ -454,7 +454,7 @@ def open_new_edges(X: Any, metric: str, n_nodes: int) -> Any:
     """
     is_similar = metric == SIMILARITIES
     if isinstance(X, GraphSource):
-        X = X.read()
+        X = X.read_new()
     if isinstance(X, tuple):
         return _open_pair(X, is_similar=is_similar, n_nodes=n_nodes)
     if sparse.issparse(X):
@@ -486,6 +486,12 @@ def _refuse_empty(matrix: Any) -> None:
 
 def _as_numbers(X: Any) -> FloatArray:
     """Return a two-dimensional array of float32 or float64."""
+    if isinstance(X, Source):
+        raise TypeError(
+            f"{X!r} has rows, and the metric is of a graph: give open_source(..., graph=True), a "
+            "sparse matrix, a square array or a pair (indices, distances), or leave metric out to "
+            "cluster the rows."
+        )
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(

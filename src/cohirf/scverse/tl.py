@@ -132,11 +132,19 @@ def _find_data(
         return ("obsp", obsp), "precomputed" if obsp.endswith("distances") else "affinity"
     if neighbors_key is not None:
         _refuse_missing(adata.uns, "uns", neighbors_key)
-    noted = adata.uns.get(neighbors_key or NEIGHBORS, {})
+    entry = neighbors_key or NEIGHBORS
+    noted = adata.uns.get(entry, {})
     for name, metric in (("distances", "precomputed"), ("connectivities", "affinity")):
-        key = noted.get(f"{name}_key", name)
+        # without a note, the plain names are those of the usual entry, and of no other
+        key = noted.get(f"{name}_key", name if entry == NEIGHBORS else None)
         if key in adata.obsp:
             return ("obsp", key), metric
+    if neighbors_key is not None:
+        listed = ", ".join(map(repr, adata.obsp)) or "nothing"
+        raise ValueError(
+            f"uns[{neighbors_key!r}] names no matrix that is there: obsp has {listed}. Run "
+            "scanpy.pp.neighbors again, or give obsp or use_rep."
+        )
     if REPRESENTATION in adata.obsm:
         return ("obsm", REPRESENTATION), "euclidean"
     raise ValueError(

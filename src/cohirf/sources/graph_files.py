@@ -6,6 +6,7 @@ Edges are read in blocks into one CSR matrix, so that reading needs little memor
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ from cohirf.sources.tables import ARROW_NUMBERS, Table
 
 EDGE_COLUMNS = ("source", "target", "distance")
 NODES_PER_EDGE = 16  # larger numbers than so many for each edge are names that look like numbers
+CATEGORIES = re.compile(r"dictionary<values=(\w+), .*>")  # Arrow's name of the type
 USUAL = "distances"  # where scanpy keeps them in obsp
 
 
@@ -34,7 +36,7 @@ class GraphSource(ABC):
     """Base class of sources of graphs: all edges, read at once.
 
     :func:`cohirf.open_source` returns one with ``graph=True``. Pass it to ``fit`` or ``predict`` of
-    ``CoHiRF(metric="precomputed")`` or ``metric="affinity"``.
+    ``CoHiRF(metric="precomputed")`` or ``metric="affinity"``; a table of edges to ``fit`` only.
 
     Attributes
     ----------
@@ -48,6 +50,10 @@ class GraphSource(ABC):
     @abstractmethod
     def read(self) -> Any:
         """Return the graph: a CSR array, a square array, or a pair (indices, distances)."""
+
+    def read_new(self) -> Any:
+        """Return the edges of new nodes to those of a fit, as ``predict`` takes them."""
+        return self.read()
 
     def read_names(self) -> Sequence[str] | None:
         """Return the name of each node; None if nodes have numbers only."""
@@ -78,10 +84,11 @@ class NpzGraph(GraphSource):
             kind = str(_read_small(archive, "format").astype(str))
             shape = tuple(int(size) for size in _read_small(archive, "shape"))
             if kind != "csr":
-                return sparse.csr_array(sparse.load_npz(self._file.path))
-            return _make_csr(
-                shape, lambda name, narrowed: _read_member(archive, name, narrowed=narrowed)
-            )
+                matrix = sparse.load_npz(self._file.path)
+                if kind in ("csc", "bsr"):
+                    matrix.check_format(full_check=True)  # conversion would not look at indices
+                return sparse.csr_array(matrix)
+            return _make_csr(shape, lambda name, below: _read_member(archive, name, below=below))
 
 
 class EdgeTable(GraphSource):
@@ -112,7 +119,7 @@ class EdgeTable(GraphSource):
     def read(self) -> Any:
         """Return the edges as a CSR array: one pass counts those of each node, another fills it."""
         names = self.read_names()
-        find = _find_names(names) if names is not None else _as_numbers
+        find = _find_names(names) if names is not None else self._as_numbers
         counts = np.zeros(len(names) if names is not None else 0, dtype=np.int64)
         n_edges = n_nodes = 0
         for source, target, values in self._blocks(find):
@@ -135,6 +142,14 @@ class EdgeTable(GraphSource):
             data[places] = values
         return _sorted_csr((data, indices, indptr.astype(kind)), (len(counts), len(counts)))
 
+    def read_new(self) -> Any:
+        """Raise: the numbers, and the order of names, are those of this table, not of the fit."""
+        raise ValueError(
+            f"{self.name} is a table of edges, which does not say which nodes are new: give the "
+            "edges of new nodes as a sparse matrix with a row for each of them and a column for "
+            "each node of the fit, or as the pair (indices, distances); in a file, as .npz."
+        )
+
     def read_names(self) -> Sequence[str] | None:
         """Return the names of the nodes, sorted; None if they are numbers."""
         if not self._is_named:
@@ -142,7 +157,7 @@ class EdgeTable(GraphSource):
         found: set[str] = set()
         for batch in self._table.read(self._columns[:2]):
             for column in batch.columns:
-                found.update(column.unique().to_pylist())
+                found.update(_decode(column).unique().to_pylist())
         if None in found:
             raise ValueError(f"{self.name} has an edge without a node: leave missing nodes out.")
         return sorted(found)
@@ -155,7 +170,17 @@ class EdgeTable(GraphSource):
                     raise ValueError(
                         f"{self.name}: column {name!r} has missing cells: leave these edges out."
                     )
-            yield find(source), find(target), values.to_numpy(zero_copy_only=False)
+            nodes = find(_decode(source)), find(_decode(target))
+            yield *nodes, values.to_numpy(zero_copy_only=False)
+
+    def _as_numbers(self, column: Any) -> NDArray[np.int64]:
+        numbers = np.asarray(column.to_numpy(zero_copy_only=False))
+        if numbers.dtype == np.uint64 and numbers.max(initial=0) >= 2**63:
+            raise ValueError(
+                f"{self.name} has a node {numbers.max():,}: nodes are numbered from 0 on. Give "
+                "other numbers as text."
+            )
+        return numbers.astype(np.int64, copy=False)
 
     def _refuse_numbers(self, source: Any, target: Any, n_edges: int, n_nodes: int) -> None:
         lowest = min(source.min(initial=0), target.min(initial=0))
@@ -184,9 +209,7 @@ class AnnDataGraph(GraphSource):
                 return np.asarray(group[...])
             kind = group.attrs["encoding-type"]
             shape = tuple(int(size) for size in group.attrs["shape"])
-            found = _make_csr(
-                shape, lambda name, narrowed: _read_stored(group[name], narrowed=narrowed)
-            )
+            found = _make_csr(shape, lambda name, below: _read_stored(group[name], below=below))
             return found if kind == "csr_matrix" else sparse.csr_array(found.T.tocsr())
 
     def read_names(self) -> Sequence[str]:
@@ -222,14 +245,28 @@ class AnnDataGraph(GraphSource):
 # ---- parts of matrices, in blocks
 
 
-def _make_csr(shape: tuple[int, ...], read: Callable[[str, bool], NDArray[Any]]) -> Any:
-    """Return a CSR array whose parts are read by name, with narrow indices or as they are."""
-    indptr = read("indptr", False)
-    is_narrow = max(int(indptr[-1]), *shape) < 2**31
-    parts = (read("data", False), read("indices", is_narrow), indptr)
+def _make_csr(shape: tuple[int, ...], read: Callable[[str, int | None], NDArray[Any]]) -> Any:
+    """Return a CSR array whose parts are read by name: as they are, or, with a number that they
+    must be below, as int32.
+    """
+    indptr = read("indptr", None)
+    n_edges = int(indptr[-1])
+    is_narrow = max(n_edges, *shape) < 2**31
+    parts = (read("data", None), read("indices", shape[1] if is_narrow else None), indptr)
     if is_narrow:
-        parts = (*parts[:2], indptr.astype(np.int32))
+        parts = (*parts[:2], _narrow(indptr, n_edges + 1))
     return _sorted_csr(parts, shape)
+
+
+def _narrow(numbers: NDArray[Any], below: int) -> NDArray[np.int32]:
+    """Return numbers from 0 to ``below`` as int32, which would take others for smaller ones."""
+    if numbers.dtype.kind not in "iu":
+        raise ValueError(f"indices have type {numbers.dtype}, and not whole numbers")
+    lowest, highest = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if lowest < 0 or (highest >= below and len(numbers)):
+        wrong = lowest if lowest < 0 else highest
+        raise ValueError(f"an index is {wrong}, which is not from 0 to {below - 1}")
+    return numbers.astype(np.int32)
 
 
 def _sorted_csr(parts: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
@@ -239,25 +276,27 @@ def _sorted_csr(parts: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     return matrix
 
 
-def _read_stored(stored: Any, *, narrowed: bool) -> NDArray[Any]:
+def _read_stored(stored: Any, *, below: int | None) -> NDArray[Any]:
     """Return a vector that is stored in HDF5 or Zarr."""
-    values: NDArray[Any] = np.empty(stored.shape, dtype=np.int32 if narrowed else stored.dtype)
+    kind = stored.dtype if below is None else np.int32
+    values: NDArray[Any] = np.empty(stored.shape, dtype=kind)
     for block in row_blocks(len(values), rows_within(READ.piece_bytes, stored.dtype.itemsize)):
-        values[block] = stored[block]
+        values[block] = stored[block] if below is None else _narrow(stored[block], below)
     return values
 
 
-def _read_member(archive: zipfile.ZipFile, name: str, *, narrowed: bool = False) -> NDArray[Any]:
+def _read_member(archive: zipfile.ZipFile, name: str, *, below: int | None = None) -> NDArray[Any]:
     """Return an array in a .npz file."""
     with archive.open(f"{name}.npy") as file:
         shape, is_fortran, stored = _read_header(file)
-        if stored.hasobject or is_fortran:
-            raise ValueError(f"{name} has type {stored}, or is in Fortran order")
-        values = np.empty(int(np.prod(shape)), dtype=np.int32 if narrowed else stored)
+        if stored.hasobject:
+            raise ValueError(f"{name} has type {stored}")
+        values = np.empty(int(np.prod(shape)), dtype=stored if below is None else np.int32)
         for block in row_blocks(len(values), rows_within(READ.piece_bytes, stored.itemsize)):
             n_bytes = (block.stop - block.start) * stored.itemsize
-            values[block] = np.frombuffer(file.read(n_bytes), dtype=stored)
-        return values.reshape(shape)
+            read = np.frombuffer(file.read(n_bytes), dtype=stored)
+            values[block] = read if below is None else _narrow(read, below)
+        return values.reshape(shape[::-1]).T if is_fortran else values.reshape(shape)
 
 
 def _read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -290,13 +329,16 @@ def _choose_columns(table: Table, columns: Any) -> list[str]:
 
 def _kind_of_nodes(stored: str) -> str:
     """Return what nodes of a type of Arrow are: "number", "text", or nothing."""
+    categories = CATEGORIES.fullmatch(stored)
+    stored = categories[1] if categories else stored
     if stored in ARROW_NUMBERS and np.dtype(ARROW_NUMBERS[stored]).kind in "iu":
         return "number"
     return "text" if "string" in stored else ""
 
 
-def _as_numbers(column: Any) -> NDArray[np.int64]:
-    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
+def _decode(column: Any) -> Any:
+    """Return a column of categories as one of their names; another as it is."""
+    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
 def _find_names(names: Sequence[str]) -> Callable[[Any], NDArray[np.int64]]:

@@ -141,7 +141,7 @@ def open_source(
         - ``.parquet``, ``.arrow``, or a data frame: an edge in each row, with the columns
           ``source``, ``target`` and ``distance``, those that ``columns`` names, or the first three.
           Nodes are whole numbers from 0 on, or text, and then they are numbered in the order of
-          their names.
+          their names. ``fit`` alone takes it: ``predict`` takes the edges of new nodes as ``.npz``.
 
         Edges are read in blocks when the graph is fitted, and take the memory of a CSR matrix.
 

@@ -70,6 +70,16 @@ def test_a_table_of_edges_keeps_the_names_of_nodes(cohirf, folder):
     assert "node " in outcome.out
 
 
+def test_new_nodes_do_not_come_as_a_table_of_edges(cohirf, graph):
+    cohirf("fit", graph, "--graph", "--clusters", 3, "--model", "model.cohirf")
+    edges = GRAPH.tocoo()
+    table = {"source": edges.row, "target": edges.col, "distance": edges.data}
+    pd.DataFrame(table).to_parquet("edges.parquet")
+    outcome = cohirf("predict", "model.cohirf", "edges.parquet", "--out", "new.csv")
+    assert outcome.code == 2
+    assert "in a file, as .npz" in outcome.err
+
+
 def test_a_base_method_is_told_of_the_graph(cohirf, graph):
     options = ("--estimator", "dbscan", "--param", "min_samples=3", "--eps", 0.4)
     assert cohirf("fit", graph, "--graph", *options, "--out", "labels.npy").code == 0
