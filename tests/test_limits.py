@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import cohirf
 from cohirf import CoHiRF
+from cohirf.beyond.size_limits import Capacity, assign_within
 
 FEW_CASES = range(30)
 ALL_CASES = range(500)
@@ -87,6 +88,38 @@ def balanced(blobs):
 
 def test_balanced_clusters_have_the_same_size(balanced):
     assert np.bincount(balanced.labels_).tolist() == [250] * 4
+
+
+@pytest.mark.parametrize(("n_rows", "n_clusters"), [(15_000, 7), (20_000, 3)])
+@pytest.mark.parametrize("weight", [0.1, 1e-9])
+def test_rows_of_equal_weight_are_counted(n_rows, n_clusters, weight):
+    # only some rows, those near borders, are assigned again: what remains of a limit is a difference
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    model = CoHiRF(n_clusters=n_clusters, size_limits="balanced", random_state=0)
+    model.fit(X, sample_weight=np.full(n_rows, weight))
+    sizes = np.bincount(model.labels_)
+    assert sizes.min() == n_rows // n_clusters
+    assert sizes.max() == -(-n_rows // n_clusters)
+
+
+def test_rows_of_weight_0_are_not_counted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    weights = np.where(rng.random(1000) < 0.3, 0.0, 0.1)
+    model = CoHiRF(n_clusters=7, size_limits="balanced", random_state=0)
+    model.fit(X, sample_weight=weights)
+    sizes = np.bincount(model.labels_, weights=weights > 0)
+    assert np.ptp(sizes) <= 1
+
+
+def test_limits_that_no_move_reaches_are_an_error():
+    costs = np.array([[0.0, np.inf], [0.0, np.inf]])
+    capacity = Capacity(np.ones(2), np.ones(2))
+    with pytest.raises(ValueError, match="no row can be moved"):
+        assign_within(costs, None, capacity, np.zeros(2), is_counted=True)
+    too_few = Capacity(np.ones(2), np.full(2, 0.5))
+    with pytest.raises(ValueError, match="no row can be moved"):
+        assign_within(np.eye(3)[:, :2], None, too_few, np.zeros(2), is_counted=True)
 
 
 def test_predict_agrees_with_the_fit_but_for_rows_on_a_border(balanced, blobs):

@@ -93,24 +93,27 @@ def resolve_limits(size_limits: Any, n_clusters: int, n_rows: int, mass: Mass | 
     >>> resolve_limits((0.2, None), 3, 10, None)
     SizeLimits(low=2.0, high=10.0)
     """
-    total = float(n_rows) if mass is None else float(mass.sum())
     unit = 1.0 if mass is None else find_unit(mass)
+    if unit is None:
+        assert mass is not None
+        total = float(mass.sum())
+    else:  # rows are counted: a sum of equal weights differs from this in the last digits
+        n_counted = n_rows if mass is None else int(np.count_nonzero(mass))
+        total = unit * n_counted
     if size_limits == "balanced":
         limits = SizeLimits(total / n_clusters, total / n_clusters)
         if unit is None:
             heaviest = float(mass.max()) if mass is not None else 1.0
             limits = SizeLimits(limits.low - heaviest, limits.high + heaviest)
         else:
-            n_each = total / unit / n_clusters
-            slack = LIMIT.rounding * total
             limits = SizeLimits(
-                float(unit * np.floor(n_each + slack)), float(unit * np.ceil(n_each - slack))
+                unit * (n_counted // n_clusters), unit * -(-n_counted // n_clusters)
             )
     else:
         low, high = size_limits
         limits = SizeLimits(_resolve(low, total, 0.0), _resolve(high, total, total))
         if unit is not None:  # whole numbers of rows between the limits
-            slack = LIMIT.rounding * total / unit
+            slack = LIMIT.rounding * n_counted
             limits = SizeLimits(
                 float(unit * np.ceil(limits.low / unit - slack)),
                 float(unit * np.floor(limits.high / unit + slack)),
@@ -177,9 +180,8 @@ class Capacity:
         return fits and float(self.low.sum()) - slack <= total <= float(self.high.sum()) + slack
 
     def in_units(self, unit: float) -> Capacity:
-        """Return how many rows of a mass each cluster takes."""
-        slack = LIMIT.rounding * len(self.low)
-        return Capacity(np.ceil(self.low / unit - slack), np.floor(self.high / unit + slack))
+        """Return how many rows of a mass each cluster takes, from limits that are its multiples."""
+        return Capacity(np.rint(self.low / unit), np.rint(self.high / unit))
 
     def excess(self, held: FloatArray) -> FloatArray:
         """Return by how much each cluster is above its largest size; negative below the
@@ -197,7 +199,12 @@ class Assignment:
 
 
 def assign_within(
-    costs: FloatArray, mass: Mass | None, capacity: Capacity, prices: FloatArray
+    costs: FloatArray,
+    mass: Mass | None,
+    capacity: Capacity,
+    prices: FloatArray,
+    *,
+    is_counted: bool,
 ) -> Assignment:
     """Return the cluster of each row, at the least sum of costs so that sizes are within limits.
 
@@ -211,15 +218,17 @@ def assign_within(
         What each cluster takes.
     prices : array, shape (n_clusters,)
         Prices to begin with, such as those of a sample.
+    is_counted : bool
+        Whether sizes are numbers of rows: each mass is 1 or 0, and limits are whole numbers.
 
     Examples
     --------
     >>> costs = np.array([[0.0, 3.0], [0.0, 1.0], [0.0, 2.0]])
     >>> capacity = Capacity(np.array([0.0, 0.0]), np.array([2.0, 2.0]))
-    >>> assign_within(costs, None, capacity, np.zeros(2)).labels.tolist()
+    >>> assign_within(costs, None, capacity, np.zeros(2), is_counted=True).labels.tolist()
     [0, 1, 0]
     """
-    if mass is None or find_unit(mass) is not None:
+    if mass is None or is_counted:
         return _assign_equal(costs, mass, capacity, prices)
     prices = find_prices(costs, mass, capacity, prices)
     labels: IntArray = (costs + prices).argmin(axis=1)
@@ -237,13 +246,8 @@ def find_unit(mass: Mass) -> float | None:
 def _assign_equal(
     costs: FloatArray, mass: Mass | None, capacity: Capacity, prices: FloatArray
 ) -> Assignment:
-    """Return the best assignment of rows that have the same mass, or none."""
-    counted: Any = slice(None)
-    if mass is not None:
-        unit = find_unit(mass)
-        assert unit is not None
-        capacity = capacity.in_units(unit)
-        counted = np.flatnonzero(mass > 0)
+    """Return the best assignment of rows that count as 1, or as nothing."""
+    counted: Any = slice(None) if mass is None else np.flatnonzero(mass > 0)
     of_counted = costs[counted]
     prices = find_prices(of_counted, np.ones(len(of_counted)), capacity, prices)
     labels: IntArray = (of_counted + prices).argmin(axis=1)
@@ -469,8 +473,12 @@ def _move_along_paths(
         wanted = np.append(excess, -pool)
         sources = np.flatnonzero(wanted > 0)
         sinks = np.flatnonzero(wanted < 0)
+        if len(sources) == 0 or len(sinks) == 0:
+            raise ValueError(_explain_blocked(excess))
         distances, before = _find_paths(reduced, sources)
         sink = int(sinks[distances[sinks].argmin()])
+        if not np.isfinite(distances[sink]):
+            raise ValueError(_explain_blocked(excess))
         path = [sink]
         while before[path[-1]] >= 0:
             path.append(int(before[path[-1]]))
@@ -479,6 +487,14 @@ def _move_along_paths(
         _follow(path, moves, flow, excess)
         pool -= float(sink == n_clusters) - float(path[0] == n_clusters)
     return Assignment(moves.labels, potential[:-1] - potential[-1])
+
+
+def _explain_blocked(excess: FloatArray) -> str:
+    n_rows = float(np.maximum(np.abs(excess).sum(), 1))
+    return (
+        f"{setting('size_limits')} cannot be kept: {count_of(int(n_rows), 'row')} should change "
+        "clusters, and no row can be moved. Widen the limits, or scale columns with huge values."
+    )
 
 
 def _find_paths(reduced: FloatArray, sources: IntArray) -> tuple[FloatArray, IntArray]:

@@ -24,6 +24,7 @@ from cohirf.beyond.size_limits import (
     assign_within,
     find_imbalance,
     find_prices,
+    find_unit,
     resolve_limits,
 )
 from cohirf.data import Data
@@ -242,6 +243,11 @@ def share_out_within(
 ) -> LimitedRows:
     """Assign all rows to points, so that the sizes of clusters are within limits."""
     assert first_level.rows is not None
+    unit = None if mass is None else find_unit(mass)
+    if unit is not None:
+        assert mass is not None
+        mass = (mass > 0).astype(np.float64)  # counts of rows have no rounding
+        capacity = capacity.in_units(unit)
     found = first_level.rows.map_rows(look, None, LOOK)
     clusters = look.owner[found["point"]]
     rows, moved = _correct(data, mass, clusters, found["margin"], look.centres, capacity)
@@ -272,6 +278,7 @@ def _correct(
     """
     n_rows = len(clusters)
     n_clusters = len(centres.prices)
+    is_counted = mass is None or find_unit(mass) == 1
     held = np.bincount(clusters, weights=mass, minlength=n_clusters).astype(np.float64)
     imbalance = float(np.abs(find_imbalance(held, capacity, centres.prices)).sum())
     if mass is not None:
@@ -291,7 +298,7 @@ def _correct(
             costs = np.concatenate(
                 [centres.measure(_read(data, rows[block])) for block in row_blocks(len(rows))]
             )
-            found = assign_within(costs, own, room, centres.prices)
+            found = assign_within(costs, own, room, centres.prices, is_counted=is_counted)
             if len(rows) == n_rows or n_seen * n_clusters > LIMIT.most_values:
                 return rows, found
             if np.ptp(found.prices - centres.prices) <= margins[rows].max():

@@ -691,3 +691,7 @@ def test_sizes_are_within_limits(cohirf, tmp_path):
     outcome = cohirf("fit", path, "--clusters", 3, "--min-size", 80, "--force")
     assert outcome.code == 2
     assert "--min-size 80 is not possible: 3 clusters of at least 80 rows need 240" in outcome.err
+    for size in ("0", "-1", "many"):
+        outcome = cohirf("fit", path, "--clusters", 3, f"--max-size={size}", "--force")
+        assert outcome.code == 2
+        assert f"--max-size '{size}' is not valid: give a number above 0." in outcome.err

@@ -76,14 +76,15 @@ def read_count(flag: str, text: str, least: int = 1) -> int:
     return int(number)
 
 
-def read_number(flag: str, text: str) -> float:
-    """Return a non-negative number."""
+def read_number(flag: str, text: str, *, takes_zero: bool = True) -> float:
+    """Return a number above 0, or 0 where that is taken."""
     try:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number < float("inf"):
-        raise BadInputError(f"{flag} {text!r} is not valid: give a number from 0 on.")
+    if not 0 <= number < float("inf") or (number == 0 and not takes_zero):
+        least = "from 0 on" if takes_zero else "above 0"
+        raise BadInputError(f"{flag} {text!r} is not valid: give a number {least}.")
     return number
 
 

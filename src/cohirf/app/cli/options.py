@@ -247,9 +247,7 @@ def read_limits(
 def _read_limit(flag: str, text: str | None) -> float | None:
     if text is None:
         return None
-    number = read_number(flag, text)
-    if number == 0:
-        raise BadInputError(f"{flag} {text!r} is not valid: give a number above 0.")
+    number = read_number(flag, text, takes_zero=False)
     return int(number) if number.is_integer() else number
 
 
