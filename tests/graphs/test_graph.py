@@ -77,3 +77,12 @@ def test_few_groups_have_the_weights_of_their_nodes() -> None:
         members = (groups.of_node == np.arange(groups.n_groups)[:, None]).astype(float)
         expected = members @ weights @ members.T
         assert groups.weights.toarray() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("form", "last"), [("csr", 5), ("csc", 5), ("bsr", 2)])
+def test_an_index_that_a_matrix_does_not_have_is_refused_in_each_form(form: str, last: int) -> None:
+    damaged = sparse.csr_array(np.ones((6, 6)))
+    damaged = damaged.tobsr((2, 2)) if form == "bsr" else damaged.asformat(form)
+    damaged.indices[1] = 10**9
+    with pytest.raises(ValueError, match=f"must be from 0 to {last}"):
+        open_graph(damaged, "precomputed")

@@ -551,9 +551,9 @@ def _open_square(X: Any, *, is_similar: bool) -> FloatArray:
 
 def _open_sparse(X: Any, *, is_similar: bool) -> Any:
     """Return a sparse matrix in canonical CSR format, without edges that are none."""
+    if X.format in ("csr", "csc", "bsr"):
+        _refuse_indices(X)
     matrix = X if X.format in ("csr", "coo") else X.tocsr()
-    if matrix.format == "csr":
-        _refuse_indices(matrix)
     if matrix.format == "csr":
         matrix = narrow_indices(matrix)
     data = _check_values(_as_floats(matrix.data), is_similar=is_similar)
@@ -574,13 +574,19 @@ def _open_sparse(X: Any, *, is_similar: bool) -> Any:
 
 
 def _refuse_indices(matrix: Any) -> None:
-    """Raise ValueError for a CSR matrix with columns that it does not have."""
+    """Raise ValueError for a matrix with columns, rows or blocks that it does not have.
+
+    Conversion of such a matrix would write where it must not.
+    """
+    n_places = matrix.shape[0 if matrix.format == "csc" else 1]
+    if matrix.format == "bsr":
+        n_places //= matrix.blocksize[1]
     try:
         matrix.check_format(full_check=True)
     except ValueError as error:
         raise ValueError(
             f"The graph of shape {matrix.shape} is damaged: {error}. Its indices must be from 0 to "
-            f"{matrix.shape[1] - 1:,}."
+            f"{n_places - 1:,}."
         ) from error
 
 
