@@ -68,6 +68,14 @@ def test_other_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(est
     check(estimator)
 
 
+@parametrize_with_checks(
+    [CoHiRF(n_clusters=3, size_limits=(1, None), random_state=0, views=2)],
+    expected_failed_checks=lambda estimator: NUMBERED,
+)
+def test_limits_of_sizes_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
+    check(estimator)
+
+
 @parametrize_with_checks([FeatureScreen()])
 def test_all_checks_pass_with_a_feature_screen(estimator, check):
     check(estimator)

@@ -122,8 +122,30 @@ def test_limits_that_no_move_reaches_are_an_error():
         assign_within(np.eye(3)[:, :2], None, too_few, np.zeros(2), is_counted=True)
 
 
-def test_predict_agrees_with_the_fit_but_for_rows_on_a_border(balanced, blobs):
-    assert (balanced.predict(blobs) != balanced.labels_).sum() <= 4
+@pytest.mark.parametrize(("n_rows", "n_clusters"), [(60, 20), (300, 100), (2000, 10), (15_000, 7)])
+@pytest.mark.parametrize("share", [None, 0.2])
+def test_predict_agrees_with_the_fit(n_rows, n_clusters, share):
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    size_limits = "balanced"
+    if share is not None:
+        mean = n_rows / n_clusters
+        size_limits = (int((1 - share) * mean), int((1 + share) * mean) + 1)
+    model = CoHiRF(n_clusters=n_clusters, size_limits=size_limits, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_prices_between_those_of_paths_leave_the_least_cost():
+    rng = np.random.default_rng(0)
+    costs = rng.random((12, 3))
+    capacity = Capacity(np.array([3.0, 2.0, 0.0]), np.array([4.0, 5.0, 6.0]))
+    found = assign_within(costs, None, capacity, np.zeros(3), is_counted=True)
+    priced = costs + found.prices
+    np.testing.assert_array_equal(priced.argmin(axis=1), found.labels)
+    sizes = np.bincount(found.labels, minlength=3)
+    assert ((capacity.low <= sizes) & (sizes <= capacity.high)).all()
+    # full clusters alone have a price above 0, those with their least alone one below
+    assert (found.prices[sizes < capacity.high] < 1e-12).all()
+    assert (found.prices[sizes > capacity.low] > -1e-12).all()
 
 
 def test_a_saved_model_predicts_by_the_same_borders(balanced, blobs, tmp_path):
@@ -179,8 +201,11 @@ def test_what_limits_cannot_do_is_refused_before_the_fit(blobs, parameters, mess
 
 
 def test_a_model_with_limits_is_not_updated(balanced, blobs):
+    assert not hasattr(balanced, "partial_fit")
+    with pytest.raises(AttributeError) as error:
+        balanced.partial_fit(blobs)
+    assert "cannot be updated" in str(error.value.__cause__)
     for change in (
-        lambda: balanced.partial_fit(blobs),
         lambda: balanced.forget([0]),
         balanced.recluster,
         lambda: cohirf.merge([balanced, balanced]),

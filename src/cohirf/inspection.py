@@ -21,6 +21,7 @@ from cohirf.summary.numbers import (
     positions_of,
 )
 from cohirf.updating.merge import find_largest, in_other_units
+from cohirf.updating.methods import refuse_limits
 from cohirf.validation import column_means, count_views, refuse_what_is_no_table, set_columns
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "in_other_units",
     "one_thread",
     "positions_of",
+    "refuse_limits",
     "refuse_what_is_no_table",
     "remedies_for",
     "require_labels_here",

@@ -465,11 +465,7 @@ def _move_along_paths(
     pool = len(labels) - float(flow.sum())  # what the node lacks
     potential = np.append(prices, 0.0)
     while excess.any() or pool:
-        graph = np.full((n_clusters + 1, n_clusters + 1), np.inf)
-        graph[:-1, :-1] = moves.cheapest
-        graph[:-1, -1] = np.where(flow < capacity.high, 0.0, np.inf)
-        graph[-1, :-1] = np.where(flow > capacity.low, 0.0, np.inf)
-        reduced = np.maximum(graph + potential - potential[:, None], 0)
+        reduced = _reduce(moves, flow, capacity, potential)
         wanted = np.append(excess, -pool)
         sources = np.flatnonzero(wanted > 0)
         sinks = np.flatnonzero(wanted < 0)
@@ -486,7 +482,40 @@ def _move_along_paths(
         potential -= np.minimum(distances, distances[sink])
         _follow(path, moves, flow, excess)
         pool -= float(sink == n_clusters) - float(path[0] == n_clusters)
+    potential += _find_middle(_reduce(moves, flow, capacity, potential))
     return Assignment(moves.labels, potential[:-1] - potential[-1])
+
+
+def _reduce(
+    moves: Moves, flow: FloatArray, capacity: Capacity, potential: FloatArray
+) -> FloatArray:
+    """Return the length of each edge, with potentials: 0 or above; infinite if there is none."""
+    n_clusters = len(flow)
+    graph = np.full((n_clusters + 1, n_clusters + 1), np.inf)
+    graph[:-1, :-1] = moves.cheapest
+    graph[:-1, -1] = np.where(flow < capacity.high, 0.0, np.inf)
+    graph[-1, :-1] = np.where(flow > capacity.low, 0.0, np.inf)
+    return np.maximum(graph + potential - potential[:, None], 0)
+
+
+def _find_middle(reduced: FloatArray) -> FloatArray:
+    """Return changes of potentials after which no edge has length 0, but those of cycles that do.
+
+    Potentials from shortest paths are an end of what fits: rows that have moved lie on a border.
+    The distances to any one node fit as well, and so does the mean over all nodes.
+
+    Examples
+    --------
+    >>> _find_middle(np.array([[np.inf, 0.0], [4.0, np.inf]]))
+    array([0., 2.])
+    """
+    is_edge = np.isfinite(reduced)
+    longest = float(reduced[is_edge].max(initial=0.0))
+    distances = np.where(is_edge, reduced, longest)  # so that there is a path between any two
+    np.fill_diagonal(distances, 0.0)
+    for node in range(len(distances)):
+        np.minimum(distances, distances[:, [node]] + distances[node], out=distances)
+    return np.asarray(distances.mean(axis=1))
 
 
 def _explain_blocked(excess: FloatArray) -> str:

@@ -3,7 +3,7 @@
 Centres move as in K-Means, on a sample of the rows, which is assigned to them within limits. Then
 each row of the data belongs to the centre with the lowest sum of squared distance and price, and
 rows near borders change clusters until the sizes are exact. So ``predict``, which compares the same
-sums, agrees with the fit in all rows but those that lie exactly on a border.
+sums, agrees with the fit in all rows but exact ties, unless weights differ.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any, Self
 
 from sklearn.base import _fit_context
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
@@ -19,9 +20,25 @@ from cohirf.updating.update import recluster, update
 from cohirf.wording import setting
 
 
+def refuse_limits(model: Any) -> None:
+    """Raise if a model has limits of sizes: an update keeps all rows in their clusters."""
+    if model.size_limits is not None:
+        raise ValueError(
+            f"A model with {setting('size_limits', model.size_limits)} cannot be updated: rows "
+            "would have to leave their clusters. Fit all rows again, or label new ones by predict."
+        )
+
+
+def _takes_rows(model: Any) -> bool:
+    """Return True, or raise: scikit-learn then says that there is no such method, and why."""
+    refuse_limits(model)
+    return True
+
+
 class UpdatingMixin(FittedModel):
     """Updates of a fitted model."""
 
+    @available_if(_takes_rows)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None
@@ -184,15 +201,6 @@ class UpdatingMixin(FittedModel):
         updated: Any = copy(self)
         bring_here(updated, None)
         return self._become(updated, recluster(Settings.of(updated), updated._state))
-
-
-def refuse_limits(model: Any) -> None:
-    """Raise if a model has limits of sizes: an update keeps all rows in their clusters."""
-    if model.size_limits is not None:
-        raise ValueError(
-            f"A model with {setting('size_limits', model.size_limits)} cannot be updated: rows "
-            "would have to leave their clusters. Fit all rows again, or label new ones by predict."
-        )
 
 
 def bring_here(model: Any, X: Any) -> Any:

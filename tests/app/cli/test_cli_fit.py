@@ -683,8 +683,12 @@ def test_sizes_are_within_limits(cohirf, tmp_path):
     pd.DataFrame(X, columns=["a", "b"]).to_csv(path, index=False)
     labels = tmp_path / "labels.csv"
     limits = ("--min-size", "60", "--max-size", "0.35")
-    outcome = cohirf("fit", path, "--clusters", 3, *limits, "--out", labels)
+    model = tmp_path / "model.cohirf"
+    outcome = cohirf("fit", path, "--clusters", 3, *limits, "--out", labels, "--model", model)
     assert outcome.code == 0
+    outcome = cohirf("update", model, path)
+    assert outcome.code == 2
+    assert "cannot be updated" in outcome.err
     sizes = pd.read_csv(labels).iloc[:, -1].value_counts()
     assert sizes.between(60, 70).all()
     assert len(sizes) == 3

@@ -33,7 +33,7 @@ from cohirf.app.cli.outputs import (
 from cohirf.app.cli.summary import agreement, agreement_rows, describe_sizes, size_rows
 from cohirf.app.explain import say_drift
 from cohirf.app.preparation import Preparation, Prepared
-from cohirf.inspection import find_largest, in_other_units
+from cohirf.inspection import find_largest, in_other_units, refuse_limits
 from cohirf.sources import NoRowsError, find_format
 from cohirf.store import CONTENT_ERRORS, is_model, load_about, one_line, save_model, shown
 from cohirf.wording import listed
@@ -317,6 +317,7 @@ def _update(
 
     If the user stops it, the saved model has not been touched.
     """
+    refuse_limits(model)
     changes: list[Changes] = []
     try:
         with console.watching():
