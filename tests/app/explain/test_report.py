@@ -12,8 +12,8 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from cohirf import CoHiRF, load
 from cohirf.app.explain import write_report
-from cohirf.app.explain.history import HEIGHT, TOP, describe_history, draw_shapes
-from cohirf.app.explain.policy import SAMPLE, Size
+from cohirf.app.explain.history import describe_history, draw_shapes
+from cohirf.app.explain.policy import PAGE, SAMPLE, Size
 from cohirf.app.explain.report import summarize, write_update_report
 from cohirf.app.explain.study import check_study, draw_diagnosed
 from cohirf.summary.numbers import Step
@@ -393,10 +393,10 @@ def test_the_section_tells_when_clusters_are_born(updated):
 def test_shapes_lie_upon_each_other_and_the_largest_number_of_rows_is_the_height(updated):
     shapes = draw_shapes(updated.history_, [0, 1, 2])
     lowest = {shape["name"]: float(shape["points"].split()[3].split(",")[1]) for shape in shapes}
-    assert lowest["cluster 0"] == HEIGHT
+    assert lowest["cluster 0"] == PAGE.history_height
     last = [float(shape["points"].split()[4].split(",")[1]) for shape in shapes]
     assert last == sorted(last, reverse=True)
-    assert min(last) == TOP
+    assert min(last) == PAGE.history_top
 
 
 def test_clusters_that_are_gone_are_grey():

@@ -13,8 +13,6 @@ from cohirf.app.explain.results import say_events
 from cohirf.app.explain.sections import Section
 from cohirf.inspection import Step, Totals, call_cluster
 
-WIDTH, HEIGHT, TOP = 720, 220, 28  # of the drawing; marks are above the shapes
-
 
 def describe_history(model: CoHiRF) -> dict[str, Any] | None:
     """Return the content of the section about updates; None if the model had none."""
@@ -31,8 +29,8 @@ def describe_history(model: CoHiRF) -> dict[str, Any] | None:
     ]
     places = _places(len(history)).tolist()
     return {
-        "width": WIDTH,
-        "height": HEIGHT,
+        "width": PAGE.history_width,
+        "height": PAGE.history_height,
         "shapes": draw_shapes(history, model.cluster_numbers_.tolist(), names),
         "marks": [
             {"x": round(x, 1), "text": f"Update {step.update}: {happened}"}
@@ -97,7 +95,9 @@ def draw_shapes(
             classes = [*classes, "past"]
             layers = [*layers, rows]
     bounds = np.vstack([np.zeros(len(history)), np.cumsum(layers, axis=0)])
-    y = HEIGHT - bounds * ((HEIGHT - TOP) / max(float(bounds[-1].max()), 1.0))
+    y = PAGE.history_height - bounds * (
+        (PAGE.history_height - PAGE.history_top) / max(float(bounds[-1].max()), 1.0)
+    )
     x = _places(len(history))
     return [
         {
@@ -111,7 +111,7 @@ def draw_shapes(
 
 
 def _places(n_steps: int) -> Any:
-    return np.linspace(4, WIDTH - 4, n_steps)
+    return np.linspace(4, PAGE.history_width - 4, n_steps)
 
 
 def _points(x: Any, low: Any, high: Any) -> str:

@@ -184,6 +184,10 @@ class PagePolicy:
     heatmap_effect: float = 0.3  # standard deviations by which some cluster differs in each feature
     precision: int = 10_000  # parts of a deviation that are stored, so that means agree with cards
     # odd rows
+    # pixels of the drawing of updates; marks are in ``history_top``, above the shapes
+    history_width: int = 720
+    history_height: int = 220
+    history_top: int = 28
     odd_rows: int = 12  # least typical ones, and as many between two clusters
     filled_rows: int = 50  # most of whose cells were filled
     odd_columns: int = 3  # shown of each row
