@@ -119,18 +119,16 @@ def say_aside(choice: Choice) -> str:
     """
     said = []
     if choice.n_aside:
-        if choice.n_aside == 1:
-            rows = "1 row is"
-        else:
-            rows = f"{choice.n_aside:,} rows are"
+        rows = _count_are(choice.n_aside, "row")
         said.append(f"{rows} apart from all clusters, too few to be one, and noise.")
     if choice.n_small:
-        if choice.n_small == 1:
-            more = "1 more cluster is"
-        else:
-            more = f"{choice.n_small:,} more clusters are"
+        more = _count_are(choice.n_small, "more cluster")
         said.append(f"{more} small and apart, with less than {choice.min_share:.1%} of the rows.")
     return " ".join(said)
+
+
+def _count_are(number: int, noun: str) -> str:
+    return f"{count_of(number, noun)} {'is' if number == 1 else 'are'}"
 
 
 def say_merge(choice: Choice) -> str:
