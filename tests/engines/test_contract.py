@@ -19,10 +19,18 @@ from sklearn import config_context, get_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cohirf.algorithm.batches import Run
-from cohirf.algorithm.runs import RunTask
-from cohirf.engines import LocalEngine, StreamingEngine, ThreadEngine, local
+from cohirf.algorithm.runs import ContractedRun, RunTask
+from cohirf.engines import (
+    LocalEngine,
+    StreamingEngine,
+    ThreadEngine,
+    engine_at_rows,
+    engine_of_sent_rows,
+    local,
+)
+from cohirf.engines.policy import DASK
 from cohirf.engines.tasks import begin_thread, one_thread
-from cohirf.rows.storage import ArrayRows, Engine, SerialEngine
+from cohirf.rows.storage import ArrayRows, Engine, EngineAround, SerialEngine
 from cohirf.rows.threads import on_threads
 
 X = np.arange(1000.0)[:, None]
@@ -81,6 +89,41 @@ def streaming() -> Iterator[Engine]:
         yield StreamingEngine("a device")
 
 
+@contextmanager
+def cluster() -> Iterator[Engine]:
+    dask = pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
+    options = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        dask.config.set({"distributed.worker.profile.enabled": False}),
+        distributed.LocalCluster(n_workers=2, protocol="tcp", **options) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+    ):
+        yield engine_of_sent_rows(None, client)
+
+
+class OfAnyResult(EngineAround):
+    """The engine at the rows, whose results are contracted runs, with other results."""
+
+    def run(self, function, tasks, n_tasks):
+        return (
+            outcome.survivors
+            for outcome in self.engine.run(partial(as_run, function), tasks, n_tasks)
+        )
+
+
+def as_run(function, *task):
+    return ContractedRun(function(*task))
+
+
+@contextmanager
+def at_rows() -> Iterator[Engine]:
+    dask = pytest.importorskip("dask")
+    array = pytest.importorskip("dask.array").from_array(X, chunks=(100, 1))
+    with dask.config.set(scheduler="threads"):
+        yield OfAnyResult(engine_at_rows(array))
+
+
 @dataclass(frozen=True)
 class Kind:
     """An engine, and how far it goes."""
@@ -91,6 +134,8 @@ class Kind:
     # joblib makes tasks as others end, whether or not results are consumed, does not wait for its
     # threads, and keeps an error of theirs until garbage is collected
     is_joblib: bool = False
+    # tasks go to the rows, a single one, too; they are small, and all are made at once
+    goes_to_rows: bool = False
 
 
 ENGINES = {
@@ -100,16 +145,19 @@ ENGINES = {
     "threads of joblib": Kind(threads_of_joblib, is_joblib=True),
     "processes": Kind(processes, runs_here=False, is_joblib=True),
     "streaming": Kind(streaming, n_ahead=3),
+    # bundles of tasks: two for each thread, and one more
+    "cluster": Kind(cluster, n_ahead=5 * 1000 // (DASK.calls_per_thread * 2), runs_here=False),
+    "at rows": Kind(at_rows, runs_here=False, goes_to_rows=True),
 }
-of_each = pytest.mark.parametrize(
-    "kind", [pytest.param(kind, id=name) for name, kind in ENGINES.items()]
-)
-of_each_but_joblib = pytest.mark.parametrize(
-    "kind", [pytest.param(kind, id=name) for name, kind in ENGINES.items() if not kind.is_joblib]
-)
-of_each_here = pytest.mark.parametrize(
-    "kind", [pytest.param(kind, id=name) for name, kind in ENGINES.items() if kind.runs_here]
-)
+
+
+def of_each(keeps: Callable[[Kind], bool] = lambda kind: True) -> Any:
+    """Return a mark: a test is for each engine of which this holds."""
+    kinds = [pytest.param(kind, id=name) for name, kind in ENGINES.items() if keeps(kind)]
+    return pytest.mark.parametrize("kind", kinds)
+
+
+of_each_own = of_each(lambda kind: kind.runs_here and not kind.is_joblib)
 
 
 def tasks(n: int, values: Any = None) -> Iterator[tuple[Any, ...]]:
@@ -124,7 +172,7 @@ def square(task):
     return task.run.start**2
 
 
-@of_each
+@of_each()
 @pytest.mark.parametrize("n_tasks", [1, 2, 3, 200])
 def test_results_come_in_order(kind, n_tasks):
     with kind.open() as engine:
@@ -132,14 +180,14 @@ def test_results_come_in_order(kind, n_tasks):
     assert found == [number**2 for number in range(n_tasks)]
 
 
-@of_each
+@of_each(lambda kind: not kind.goes_to_rows)
 def test_a_single_task_runs_where_it_is_asked_for(kind):
     with kind.open() as engine:
         (found,) = engine.run(lambda task: threading.get_ident(), tasks(1), 1)
     assert found == threading.get_ident()
 
 
-@of_each_but_joblib
+@of_each(lambda kind: not (kind.is_joblib or kind.goes_to_rows))
 def test_tasks_are_made_as_they_are_needed(kind):
     made = []
 
@@ -155,7 +203,7 @@ def test_tasks_are_made_as_they_are_needed(kind):
             assert len(made) <= n_consumed + kind.n_ahead
 
 
-@of_each
+@of_each()
 def test_a_task_has_the_configuration_of_the_caller_and_one_thread(kind):
     def look(task):
         n_threads = {library["num_threads"] for library in threadpool_info()}
@@ -167,7 +215,7 @@ def test_a_task_has_the_configuration_of_the_caller_and_one_thread(kind):
         assert list(engine.run(look, tasks(9), 9)) == [(77, {1})] * 9
 
 
-@of_each_here
+@of_each()
 def test_an_error_of_a_task_comes_through(kind):
     def divide(task):
         return 1 // (5 - task.run.start)
@@ -176,7 +224,7 @@ def test_an_error_of_a_task_comes_through(kind):
         list(engine.run(divide, tasks(100), 100))
 
 
-@of_each_but_joblib
+@of_each_own
 @pytest.mark.parametrize("end", ["closed", "failed"])
 def test_at_the_end_no_task_begins_and_those_that_have_begun_are_waited_for(kind, end):
     begun = []
@@ -205,7 +253,7 @@ def test_at_the_end_no_task_begins_and_those_that_have_begun_are_waited_for(kind
     assert len(ended) == n_ended
 
 
-@of_each_but_joblib
+@of_each_own
 def test_an_error_keeps_no_rows_in_memory(kind):
     def fail(task):
         raise ZeroDivisionError

@@ -129,8 +129,7 @@ def test_rows_are_read_into_an_array(rows, numbers):
 @pytest.mark.parametrize("batch_size", [None, 120])
 def test_labels_are_those_of_a_fit_without_streaming(device, data, batch_size, monkeypatch):
     from cohirf.clusterers import TorchKMeans
-    from cohirf.data import first_level as setup
-    from cohirf.engines import LocalEngine
+    from cohirf.engines import LocalEngine, choice
 
     def fit():
         model = CoHiRF(
@@ -139,7 +138,7 @@ def test_labels_are_those_of_a_fit_without_streaming(device, data, batch_size, m
         return model.labels_, model.parents_, model.stability_
 
     streamed = fit()
-    monkeypatch.setattr(setup, "StreamingEngine", lambda device: LocalEngine(1))
+    monkeypatch.setattr(choice, "StreamingEngine", lambda device: LocalEngine(1))
     for found, expected in zip(streamed, fit(), strict=True):
         assert isinstance(found, np.ndarray)
         np.testing.assert_array_equal(found, expected)

@@ -7,6 +7,7 @@ import pytest
 from overlapping import leaves, with_nearest_to_box
 
 from cohirf.rows.storage import Storage
+from cohirf.rows.threads import on_threads
 from cohirf.spanning import neighbour_lists
 from cohirf.spanning.batch_edges import list_rows, span_rows
 from cohirf.spanning.neighbour_lists import NeighbourLists, measure_share
@@ -22,15 +23,15 @@ def spanned():
     return span_rows(X, RANK)
 
 
-def lists_of(batches, homes, n_jobs=1):
-    lists = NeighbourLists.room_for(len(X), 16, Storage(), X.__getitem__, n_jobs)
+def lists_of(batches, homes):
+    lists = NeighbourLists.room_for(len(X), 16, Storage(), X.__getitem__)
     for batch, home in zip(batches, homes, strict=True):
         lists.put(list_rows(X[batch], RANK, 16)[1].among(batch, len(home)))
     return lists
 
 
-def lists_of_batches(n_jobs=1):
-    return lists_of(with_nearest_to_box(X, 200), leaves(X, np.arange(len(X)), 200), n_jobs)
+def lists_of_batches():
+    return lists_of(with_nearest_to_box(X, 200), leaves(X, np.arange(len(X)), 200))
 
 
 def core_of(lists):
@@ -41,8 +42,8 @@ def share_right(lists, core):
     return np.isclose(core_of(lists), core, rtol=1e-12).mean()
 
 
-def improved(n_jobs=1):
-    lists = lists_of_batches(n_jobs)
+def improved():
+    lists = lists_of_batches()
     lists.improve(Storage())
     return lists
 
@@ -61,7 +62,9 @@ def test_neighbours_of_neighbours_are_found(spanned):
 def test_threads_and_blocks_change_nothing(monkeypatch):
     expected = improved()
     monkeypatch.setitem(vars(neighbour_lists.LISTS), "block_rows", 37)
-    np.testing.assert_array_equal(improved(2).neighbours, expected.neighbours)
+    with on_threads(2):
+        found = improved()
+    np.testing.assert_array_equal(found.neighbours, expected.neighbours)
 
 
 def test_edges_are_those_of_the_spanning_tree_though_some_are_in_no_list(spanned):

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
-from sklearn.utils.parallel import Parallel, delayed
 
 from cohirf.clusterers.policy import AFFINITY
 from cohirf.rows.arrays import as_rows
 from cohirf.rows.containers import container_of
+from cohirf.rows.threads import map_in_threads
 
 FloatMatrix = NDArray[np.float32]
 
@@ -157,7 +157,7 @@ def fill_diagonal(block: FloatMatrix, start: int, value: float) -> None:
 
 
 def fuse_affinities(
-    affinities: Sequence[Affinity], n_iter: int, n_jobs: int | None = None, *, rescale: bool = True
+    affinities: Sequence[Affinity], n_iter: int, *, rescale: bool = True
 ) -> FloatMatrix:
     """Fuse affinities by cross-diffusion, and return their mean.
 
@@ -166,19 +166,16 @@ def fuse_affinities(
     identity is added instead, as the authors of CoHiRF do. If there is only one affinity, its own P
     is used instead of the mean. The product takes O(n_rows ** 2 * n_neighbors) operations. The
     status matrices are overwritten, and one more matrix of this size is allocated per thread. The
-    result is symmetric, and does not depend on ``n_jobs``.
+    result is symmetric, and does not depend on the number of threads.
     """
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
-    with Parallel(
-        n_jobs=n_jobs, require="sharedmem"
-    ) as parallel:  # the status matrices are overwritten
-        for _ in range(n_iter):
-            parallel(
-                delayed(diffuse)(affinity, total, len(affinities) - 1, rescale=rescale)
-                for affinity in affinities
-            )
-            add_up(affinities, total)
+    n_others = len(affinities) - 1
+    for _ in range(n_iter):
+        map_in_threads(
+            lambda affinity: diffuse(affinity, total, n_others, rescale=rescale), affinities
+        )
+        add_up(affinities, total)
     symmetrise(total, 0.5 / len(affinities))
     return total
 

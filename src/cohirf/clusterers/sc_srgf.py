@@ -14,9 +14,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
-from threadpoolctl import threadpool_limits
 
 from cohirf.algorithm.base_method import find_distinct_rows
 from cohirf.clusterers.affinity import (
@@ -28,7 +26,9 @@ from cohirf.clusterers.affinity import (
     symmetrise,
 )
 from cohirf.clusterers.policy import AFFINITY
+from cohirf.engines import threads_of_fit
 from cohirf.rows.containers import container_of
+from cohirf.rows.threads import map_in_threads
 
 GRAPHS = {
     "local": build_local_affinity,
@@ -180,7 +180,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         X = container_of(X).merge_repeated(X)
         rng = check_random_state(self.random_state)
         # with several threads, the order of summation would change the result
-        with threadpool_limits(1):
+        with threads_of_fit(self.n_jobs):
             self.affinity_matrix_ = self._fuse(X, rng)
             self.labels_ = self._partition(X, rng)
         return self
@@ -196,14 +196,11 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         if n_rows == 1:
             return np.ones((1, 1), dtype=np.float32)
         subspaces = draw_subspaces(n_features, self.n_affinities, self.sampling_ratio, rng)
-        tasks = (
-            delayed(_build_subspace_affinity)(X, subspace, self.n_neighbors, self.graph)
-            for subspace in subspaces
+        affinities = map_in_threads(
+            lambda subspace: _build_subspace_affinity(X, subspace, self.n_neighbors, self.graph),
+            subspaces,
         )
-        affinities = Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
-        fused = fuse_affinities(
-            affinities, self.n_fusion_iter, self.n_jobs, rescale=self.graph != "published"
-        )
+        fused = fuse_affinities(affinities, self.n_fusion_iter, rescale=self.graph != "published")
         if self.graph == "published":
             fused /= fused.sum(axis=1, keepdims=True)
             symmetrise(fused, 0.5)

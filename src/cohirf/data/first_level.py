@@ -29,7 +29,7 @@ from cohirf.algorithm.runs import PAPER, ContractedRun, RunTask, Steps, Survivor
 from cohirf.beyond.batch_steps import KnownLabels, LinkedRun, Links, WithHalos, WithinBorders
 from cohirf.beyond.local_batches import LocalBatches, Locality, make_local_batches
 from cohirf.data.policy import DATA
-from cohirf.engines import StreamingEngine, local_engine
+from cohirf.engines import engine_of_batches
 from cohirf.planning import Room
 from cohirf.rows.arrays import take_rows, to_host
 from cohirf.rows.grouping import (
@@ -415,9 +415,7 @@ class Setup:
         """
         device = self.contraction.device
         is_streamed = isinstance(device, str) and self.locality is None
-        if is_streamed:
-            return StreamingEngine(device)
-        return local_engine(self.n_jobs)
+        return engine_of_batches(self.n_jobs, device if is_streamed else None)
 
     def make_local(
         self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine
@@ -497,7 +495,7 @@ class Data:
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""
-        return local_engine(n_jobs)
+        return engine_of_batches(n_jobs)
 
     def contract_first_level(self, weights: Any, setup: Setup) -> FirstLevel:
         """Contract the rows where they are; ``weights`` come from ``check_weights``."""

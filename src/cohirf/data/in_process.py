@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import count_batches
@@ -24,6 +23,7 @@ from cohirf.data.first_level import (
     contract_rows,
     contract_together,
 )
+from cohirf.engines import count_jobs
 from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, Rows, Storage
@@ -71,7 +71,7 @@ class InMemory(Data):
 
     def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
         """Return the memory that a fit may use."""
-        n_processes = effective_n_jobs(n_jobs)
+        n_processes = count_jobs(n_jobs)
         # those of sparse rows are not known
         leaf_bytes = getattr(self.X, "nbytes", 0) / max(1, self.rows.n_rows)
         return Room(
@@ -119,7 +119,7 @@ class InSource(Data):
     def room(self, memory_limit: int | None, n_jobs: int | None) -> Room:
         """Return the memory that a fit may use: arrays that grow with the data are on disk."""
         limit = resolve_memory_limit(memory_limit)
-        n_processes = effective_n_jobs(n_jobs)
+        n_processes = count_jobs(n_jobs)
         row_bytes = self.n_features * self.dtype.itemsize
         return Room(
             limit, n_processes, n_processes > 1, 0, row_bytes=row_bytes, leaf_bytes=row_bytes

@@ -37,9 +37,13 @@ from cohirf.data.first_level import (
     contract_rows,
 )
 from cohirf.data.in_process import InMemory, contract_local_batches
-from cohirf.engines import DaskEngine, local_engine
+from cohirf.engines import (
+    engine_at_rows,
+    engine_of_batches,
+    engine_of_sent_rows,
+    engine_that_gathers,
+)
 from cohirf.engines.dask import (
-    DataLocalEngine,
     chunks_of,
     compute_unoptimised,
     dask_array,
@@ -132,8 +136,7 @@ class OnDask(Data):
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels: the cluster, or this process without one."""
-        client = find_client()
-        return local_engine(n_jobs) if client is None else DaskEngine(client)
+        return engine_of_sent_rows(n_jobs, find_client())
 
     def contract_first_level(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows on the workers that hold them.
@@ -147,7 +150,7 @@ class OnDask(Data):
             return self._contract_local_batches(weights, setup)
         chunks = self.rows.array.chunks[0]
         active = ActiveRows(self.rows, in_order=True, chunk_starts=np.cumsum((0, *chunks[:-1])))
-        engine = DataLocalEngine(self.rows.array, None if weights is None else weights.source.array)
+        engine = engine_at_rows(self.rows.array, None if weights is None else weights.source.array)
         resources = setup.make_resources(engine, ScratchStorage())
         leaves = contract_level(active, 1, contraction, resources, None)
         batches, cuts = split_level(active, 1, contraction)
@@ -227,7 +230,7 @@ class OnDask(Data):
             )
         kept = keep_on_workers(client, chunks[start : start + n_rows])
         rows = LazyDaskSource(kept)
-        resources = setup.make_resources(DaskEngine(client, kept), ScratchStorage())
+        resources = setup.make_resources(engine_that_gathers(client, kept), ScratchStorage())
         active = active_rows(rows, None if mass is None else ArrayWeights(mass), in_order=True)
         active = replace(active, batches=blocks, steps=setup.steps)
         return contract_rows(active, setup.contraction, resources)
@@ -248,11 +251,11 @@ class OnDask(Data):
         weights_here = _load(weights, self.rows.n_rows)
         if client is None:
             rows = DaskSource(self.rows.array)
-            engine = local_engine(setup.n_jobs)
+            engine = engine_of_batches(setup.n_jobs)
             return contract_local_batches(rows, weights_here, setup, SerialEngine(), engine)
         refuse_other_packages(client)
         kept = keep_on_workers(client, self.rows.array)
-        shuffling = DaskEngine(client, kept)
+        shuffling = engine_that_gathers(client, kept)
         storage = ScratchStorage()
         resources = setup.make_resources(shuffling, storage)
         active = setup.make_local(

@@ -29,6 +29,7 @@ from cohirf.data.first_level import (
     contract_together,
 )
 from cohirf.data.in_process import InMemory
+from cohirf.engines import engine_on_device
 from cohirf.planning import Room, resolve_memory_limit
 from cohirf.rows.arrays import (
     fetch_rows,
@@ -40,7 +41,7 @@ from cohirf.rows.arrays import (
 )
 from cohirf.rows.grouping import IntArray, count_by_label, first_rows, sum_by_label
 from cohirf.rows.policy import DIGIT
-from cohirf.rows.storage import ArrayWeights, Engine, SerialEngine, Storage
+from cohirf.rows.storage import ArrayWeights, Engine, Storage
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class OnDevice(InMemory):
 
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels: a device computes one batch after the other."""
-        return SerialEngine()
+        return engine_on_device()
 
     def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows where they are.
@@ -91,7 +92,7 @@ class OnDevice(InMemory):
             here = None if weights is None else ArrayWeights(weights.describe())
             return InMemory(to_host(self.X)).contract_first_level(here, replace(setup, n_jobs=1))
         active = active_rows(self.rows, weights)
-        resources = setup.make_resources(SerialEngine(), Storage())
+        resources = setup.make_resources(engine_on_device(), Storage())
         return contract_together(active, setup.contraction, resources, self)
 
     def contract_blocks(

@@ -76,7 +76,7 @@ class LocalEngine(Engine):
     @property
     def is_serial(self) -> bool:
         """Whether there is only one job."""
-        return bool(effective_n_jobs(self.n_jobs) == 1)
+        return count_jobs(self.n_jobs) == 1
 
     @property
     def writes_here(self) -> bool:
@@ -108,7 +108,7 @@ class LocalEngine(Engine):
 
         Then run the others in processes.
         """
-        n_jobs = effective_n_jobs(self.n_jobs)
+        n_jobs = count_jobs(self.n_jobs)
         are_running = _are_processes_running(n_jobs)
         seconds_to_save, long_bytes = (
             (LOCAL.warm_seconds, LOCAL.warm_bytes)
@@ -155,16 +155,9 @@ def _is_backend_local() -> bool:
     return type(get_active_backend()[0]) in local
 
 
-def local_engine(n_jobs: int | None) -> Engine:
-    """Return an engine of this machine.
-
-    One job is one task after the other, in the calling thread: callers rely on it. A backend of
-    joblib that is none of its own four counts as on another machine: its tasks do not write into
-    vectors, and their results are sent back.
-    """
-    if effective_n_jobs(n_jobs) == 1:
-        return SerialEngine()
-    return LocalEngine(n_jobs)
+def count_jobs(n_jobs: int | None) -> int:
+    """Return how many tasks run at the same time on this machine."""
+    return int(effective_n_jobs(n_jobs))
 
 
 def seconds_saved(seconds_a_task: float, n_tasks: int, n_jobs: int) -> float:
@@ -288,7 +281,7 @@ def _are_processes_running(n_jobs: int) -> bool:
 @contextmanager
 def threads_of_fit(n_jobs: int | None) -> Iterator[None]:
     """Give a fit ``n_jobs`` threads for blocks of rows, each with one thread of BLAS and OpenMP."""
-    n_threads = effective_n_jobs(n_jobs) if _is_backend_local() else 1
+    n_threads = count_jobs(n_jobs) if _is_backend_local() else 1
     with one_thread(), on_threads(n_threads, partial(begin_thread, get_config())):
         yield
 

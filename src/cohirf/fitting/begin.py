@@ -104,7 +104,7 @@ def measure_batches(
     size = LocalSize()
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if settings.are_local(contraction.views.method.prototype):
-        rows = LocalRows(data, n_rows, contraction, weights, settings.n_jobs)
+        rows = LocalRows(data, n_rows, contraction, weights)
         size = settings.family.size_local(rows, room, must_fit=must_fit)
         if size.is_known:
             return Settled(entropy, size.n_rows)

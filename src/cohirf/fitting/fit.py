@@ -33,8 +33,7 @@ from cohirf.beyond.size_limits import SizeLimits
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights, FirstLevel, Setup
-from cohirf.engines import ThreadEngine, local_engine
-from cohirf.engines.local import threads_of_fit
+from cohirf.engines import engine_of_views, engine_on_device, threads_of_fit
 from cohirf.error_contexts import showing_warnings_once, warn_caller
 from cohirf.fitting.begin import open_or_measure, valid_weights, warn_of_long_fit
 from cohirf.fitting.contraction import make_contraction
@@ -49,7 +48,7 @@ from cohirf.fitting.results import RunLevels, collect_results
 from cohirf.fitting.settings import Settings, Settled
 from cohirf.problems import find_problem
 from cohirf.rows.grouping import IntArray
-from cohirf.rows.storage import Engine, Population, SerialEngine, Storage
+from cohirf.rows.storage import Engine, Population, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.store.checkpoint import ResumableEngine
 from cohirf.summary.state import FittedState
@@ -149,8 +148,7 @@ class Fit:
         if n_batches == 1 or not self.settings.are_local(method):
             return None
         refuse_pipeline(method)
-        n_jobs = self.settings.n_jobs
-        rows = LocalRows(self.data, self.n_rows, self.contraction, self.weights, n_jobs)
+        rows = LocalRows(self.data, self.n_rows, self.contraction, self.weights)
         return self.settings.family.plan_local(rows)
 
     def borders(self, former: IntArray | None) -> IntArray | None:
@@ -341,11 +339,10 @@ class Fit:
         if self.settings.verbose:
             engine = progress.WatchedEngine(engine)
         if self.contraction.device is not None:
-            of_views: Engine = SerialEngine()
-        elif isinstance(self.contraction.views.method.prototype, QuickKMeans):
-            of_views = ThreadEngine()
+            of_views = engine_on_device()
         else:
-            of_views = local_engine(self.settings.n_jobs)
+            divides_rows = isinstance(self.contraction.views.method.prototype, QuickKMeans)
+            of_views = engine_of_views(self.settings.n_jobs, in_threads=divides_rows)
         return Resources(engine, of_views, storage)
 
     def _later_steps(self, first_level: FirstLevel) -> Steps:

@@ -46,7 +46,6 @@ class LocalRows:
     n_rows: int  # number of rows that take part
     contraction: Contraction
     weights: Any = None  # sample weights
-    n_jobs: int | None = None
 
     @property
     def method(self) -> Any:
@@ -265,7 +264,7 @@ def plan_spanning(rows: LocalRows, spanned: SpanningSettings) -> LocalPlan:
     )
     has_gaps = data.column_means is not None
     space = rows.contraction.space
-    labels = SpanningLabels(spanned, locality, has_gaps, data.n_features, rows.n_jobs, space)
+    labels = SpanningLabels(spanned, locality, has_gaps, data.n_features, space)
     return LocalPlan(locality, rows.method, labels, "spanning")
 
 

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -29,7 +28,7 @@ from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entrop
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.beyond.merges.graph import CRITERION
 from cohirf.choice import Choice, count_crumbs
-from cohirf.engines.tasks import one_thread
+from cohirf.engines import engine_of_views, threads_of_fit
 from cohirf.error_contexts import showing_warnings_once, warn_caller
 from cohirf.fitting.policy import GROUP
 from cohirf.fitting.settings import Settings
@@ -111,7 +110,7 @@ def open_training_graph(
 
 def fit_graph(settings: Settings, graph: Graph) -> FittedState:
     """Return all that a fit finds in a graph."""
-    with one_thread(), showing_warnings_once():
+    with threads_of_fit(settings.n_jobs), showing_warnings_once():
         entropy = root_entropy(settings.random_state)
         started = perf_counter()
         views = label_views(settings, graph, entropy)
@@ -170,7 +169,7 @@ def label_views(settings: Settings, graph: Graph, entropy: Entropy) -> ViewsOfGr
     is_deterministic = methods[0] is not None and methods[0].is_deterministic
     n_runs = 1 if are_equal and is_deterministic else settings.n_views
     tasks = [
-        delayed(_label_view)(
+        (
             graph,
             methods[view if is_listed else 0],
             share,
@@ -179,8 +178,8 @@ def label_views(settings: Settings, graph: Graph, entropy: Entropy) -> ViewsOfGr
         )
         for view in range(n_runs)
     ]
-    n_jobs = settings.n_jobs if n_runs > 1 else 1
-    labels = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    engine = engine_of_views(settings.n_jobs, in_threads=True)  # which share the edges
+    labels = list(engine.run(_label_view, tasks, n_runs))
     codes = fold_views([each.labels for each in labels], graph.n_nodes)
     if n_runs < settings.n_views:
         codes = codes.repeated(settings.n_views)

@@ -267,7 +267,9 @@ class Engine(Protocol):
         calling thread, so that tasks that it starts itself can run in parallel.
 
         Tasks are made in this process, as they are needed: a bounded number is ahead of the
-        results that were consumed; with joblib, of the tasks that have ended. Each runs with the
+        results that were consumed; with joblib, of the tasks that have ended. (An engine whose
+        tasks go to where their rows are makes all of them at once, and sends a single one, too.)
+        Each runs with the
         scikit-learn configuration of the caller and one thread of BLAS and OpenMP: an engine with
         other threads or processes calls ``call_on_one_thread`` of ``cohirf.engines.tasks`` there.
 

@@ -33,7 +33,7 @@ class JoinedTrees:
     differ, too, where both weights and lengths of edges are equal.
 
     ``n_edges`` is the largest number of edges of all trees together; ``read`` returns rows, given
-    their numbers. ``n_jobs`` threads look for neighbours that batches miss.
+    their numbers. The threads of the fit look for neighbours that batches miss.
     """
 
     def __init__(
@@ -43,12 +43,10 @@ class JoinedTrees:
         read: Read,
         settings: SpanningSettings,
         storage: Storage,
-        n_jobs: int = 1,
     ) -> None:
         self._read = read
         self._settings = settings
         self._storage = storage
-        self._n_jobs = n_jobs
         self.core = storage.vector(n_rows, np.float64)
         self.core[:] = np.inf
         self.lists: NeighbourLists | None = None
@@ -66,7 +64,7 @@ class JoinedTrees:
             if self.lists is None:
                 length = run.lists.neighbours.shape[1]
                 self.lists = NeighbourLists.room_for(
-                    len(self.core), length, self._storage, self._read, self._n_jobs
+                    len(self.core), length, self._storage, self._read
                 )
             self.lists.put(run.lists)
         self._storage.release()

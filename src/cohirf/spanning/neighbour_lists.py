@@ -15,7 +15,6 @@ that of one of its neighbours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +25,7 @@ from scipy.spatial.distance import cdist
 
 from cohirf.rows.grouping import FloatArray, row_blocks
 from cohirf.rows.storage import Storage
+from cohirf.rows.threads import map_in_threads
 from cohirf.spanning.batch_edges import Edges
 from cohirf.spanning.batch_kernels import (
     Lightest,
@@ -55,16 +55,13 @@ class NeighbourLists:
     distances2: FloatArray
     listing: Numbers  # rows that list a row
     read: Read
-    n_jobs: int  # threads
     runs: list[Numbers] = field(default_factory=list)
 
     @classmethod
-    def room_for(
-        cls, n_rows: int, length: int, storage: Storage, read: Read, n_jobs: int = 1
-    ) -> NeighbourLists:
+    def room_for(cls, n_rows: int, length: int, storage: Storage, read: Read) -> NeighbourLists:
         """Return unwritten lists."""
         neighbours, listing = (storage.matrix(n_rows, length, np.int32) for _ in range(2))
-        return cls(neighbours, storage.matrix(n_rows, length, np.float64), listing, read, n_jobs)
+        return cls(neighbours, storage.matrix(n_rows, length, np.float64), listing, read)
 
     def put(self, lists: Lists) -> None:
         """Write the lists of a run."""
@@ -75,12 +72,13 @@ class NeighbourLists:
         )
 
     def _for_blocks(self, work: Callable[[Numbers], None]) -> None:
-        """Call a function for each block of rows, in threads; rows of a batch follow each other."""
-        blocks = (
+        """Call a function for each block of rows, in the threads of the fit; rows of a batch follow
+        each other.
+        """
+        blocks = [
             rows[block] for rows in self.runs for block in row_blocks(len(rows), LISTS.block_rows)
-        )
-        with ThreadPoolExecutor(self.n_jobs) as threads:
-            list(threads.map(work, blocks))
+        ]
+        map_in_threads(work, blocks)
 
     # -- nearest rows
     # ----------------------------------------------------------------------------------------------

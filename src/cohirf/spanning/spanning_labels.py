@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import cut_into_runs
@@ -38,7 +37,6 @@ class SpanningLabels:
         bool  # batches of all rows have means in the place of missing values, and could not be used
     )
     n_features: int
-    n_jobs: int | None  # threads that look for neighbours that batches miss
     space: MetricSpace = EUCLIDEAN  # the metric: spanning trees are those of its points
 
     def __call__(
@@ -72,8 +70,7 @@ class SpanningLabels:
             n_edges = active.n_rows
         else:
             n_edges = len(batches.home) + len(batches.halo)
-        n_jobs = effective_n_jobs(self.n_jobs)
-        trees = JoinedTrees(active.n_rows, n_edges, read, self.settings, storage, n_jobs)
+        trees = JoinedTrees(active.n_rows, n_edges, read, self.settings, storage)
         length = min(max(self.settings.min_samples, LISTS.listed), LISTS.longest)
         how = (length,) if may_miss else (self._replays(batches),)
         for run in self._run(

@@ -29,7 +29,7 @@ from cohirf.algorithm.runs import PAPER
 from cohirf.beyond.batch_steps import WithinBorders
 from cohirf.data import Data, InMemory
 from cohirf.data.first_level import FirstLevel
-from cohirf.engines import local_engine
+from cohirf.engines import engine_of_batches
 from cohirf.fitting import Fit
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.policy import GROUP
@@ -159,7 +159,7 @@ def _contract_groups(
         settings, data, settled, weighted=weighted, n_batches=GROUP.few_batches + 1
     )
     mass = upper_mass(own, sum_mass=settings.sum_mass) if weighted else None
-    engine = local_engine(settings.n_jobs)
+    engine = engine_of_batches(settings.n_jobs)
     storage = Storage()
     fusions = Recorded.unwritten(len(some), storage)
     steps = PAPER if apart is None else WithinBorders(apart)

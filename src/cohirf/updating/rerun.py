@@ -19,7 +19,7 @@ from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.choice import Choice
 from cohirf.data import InMemory
 from cohirf.data.first_level import FirstLevel
-from cohirf.engines.local import threads_of_fit
+from cohirf.engines import threads_of_fit
 from cohirf.error_contexts import showing_warnings_once
 from cohirf.fitting import Fit, fit_data
 from cohirf.fitting.contraction import make_contraction
