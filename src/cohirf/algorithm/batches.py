@@ -229,10 +229,11 @@ def split_into_batches(
 
 
 def cut_into_runs(n_batches: int, n_rows: int) -> IntArray:
-    """Return the batches at which runs begin: many runs, for all cores, and none much longer than
-    needed.
+    """Return the batches at which runs begin: many runs, for all cores, but no more than can be
+    handed out while others are contracted, and none much longer than needed.
     """
-    batches_a_run = max(1, min(n_batches // STEP.runs, STEP.run_rows * n_batches // n_rows))
+    short = min(n_batches // STEP.runs, STEP.run_rows * n_batches // n_rows)
+    batches_a_run = max(1, short, -(-n_batches // STEP.most_runs))
     return np.arange(0, n_batches, batches_a_run)
 
 

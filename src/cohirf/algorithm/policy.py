@@ -19,8 +19,11 @@ class StepPolicy:
     # a method that is told a finer number of clusters than asked for needs so many rows for each
     rows_per_inner_cluster: int = 3
     # cost
-    run_rows: int = 2**15  # a longer run would lose more work when a fit is killed
+    # a longer run would lose more work when a fit is killed; of many rows, runs are longer
+    run_rows: int = 2**15
     runs: int = 128  # with fewer, some of sixteen cores would wait for the last ones
+    # with more, the process that hands them out would take longer than those that contract them
+    most_runs: int = 1000
     codes_here: int = 2**16  # of rows on a device: more different codes than this stay there
     # entries of vectors that may stay in memory if the vectors are stored on disk
     entries_in_memory: int = 2**22
