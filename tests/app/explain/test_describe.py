@@ -780,6 +780,21 @@ def test_columns_are_left_out_only_if_others_are_left():
         assert ("leave kind out" in headline.trust) == said
 
 
+def test_columns_that_say_the_same_are_left_out_together():
+    rng = np.random.default_rng(0)
+    start, end = rng.integers(2, size=(2, 300))
+    frame = pd.DataFrame({"x": rng.normal(size=300), "y": rng.normal(size=300)})
+    frame["from"] = np.array(["ill", "well"])[start]
+    frame["trans"] = [f"{one} to {other}" for one, other in zip(start, end, strict=True)]
+    frame["to"] = np.array(["dead", "alive"])[end]
+    frame["code"] = 10 * start + end
+    description, headline = headline_of_table(frame, 4)
+    assert {*description.repeated, *description.same} == {"trans", "from", "to", "code"}
+    left = headline.trust.removeprefix("To find groups in the other columns, leave ")
+    assert all(name in left for name in ("trans", "from", "to", "code"))
+    assert "x" not in left.replace("code", "")
+
+
 @pytest.mark.filterwarnings("ignore:The table. column .parent. has 40 cells")
 def test_cells_that_could_not_be_read_are_not_said_to_be_missing():
     rng = np.random.default_rng(0)

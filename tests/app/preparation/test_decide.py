@@ -368,6 +368,54 @@ def test_codes_are_no_numbers(name, as_type):
     assert kind_of([as_type(10_000 + 7 * number) for number in range(N)], name) == "id"
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("county", "category"), ("birth.state", "category"), ("iso_num", "category")),
+        *(("cowcode", "category"), ("SchoolDistrict", "category"), ("race2", "category")),
+        *(("counties", "number"), ("n_county", "number"), ("district_size", "number")),
+        *(("years.in.city", "number"), ("mean_state", "number"), ("racetime", "number")),
+    ],
+)
+@pytest.mark.parametrize("as_type", [int, float, str])
+def test_whole_numbers_that_say_which_of_many_things_are_codes(name, kind, as_type):
+    cells = [as_type(code) for code in RNG.choice([11, 23, 35, 40, 77], N)]
+    assert kind_of(cells, name) == kind
+    assert kind_of(cells, name, kinds={name: "number"}) == "number"
+    assert kind_of(X, name) == "number"
+
+
+def test_codes_of_many_things_none_of_which_is_frequent_are_left_out():
+    schools = np.repeat(RNG.choice(9000, 150, replace=False) + 100, 2)
+    assert kind_of(schools, "school") == "text"
+    assert kind_of(schools, "score") == "number"
+
+
+def test_years_of_school_are_numbers():
+    assert kind_of(RNG.integers(6, 18, N), "school") == "number"
+    assert kind_of(RNG.choice([310, 311, 312], N), "school") == "category"
+
+
+def test_words_below_the_name_of_a_thing_are_levels_as_ever():
+    note = decide(np.where(X > 0, "north", np.where(X > -1, "south", "west")), "region").note
+    assert note == "3 levels"
+    codes = decide(RNG.integers(1, 4, N), "region").note
+    assert codes == "codes, as its name says: 3 levels"
+
+
+def test_numbers_of_blocks_that_are_things_are_an_id():
+    assert decide(np.repeat(np.arange(1, 22), 2), "subject").kind == "id"
+
+
+def test_numbers_with_another_unit_are_levels():
+    homes = (["1Fam"] * 5 + ["2Fam"] * 3 + ["1Story"] * 2) * 10
+    with pytest.warns(UserWarning, match="such as '1Story': it is taken as a category"):
+        assert kind_of(homes) == "category"
+    weights = [f"{number} kg" for number in range(50, 90)] * 3
+    with pytest.warns(UserWarning, match="'column' has 1 cell that is not a number in kg"):
+        assert kind_of([*weights, "110 lb"]) == "number"
+
+
 def test_hashes_of_64_bits_are_ids():
     hashes = RNG.integers(2**60, 2**63, N).astype(np.uint64)
     assert kind_of(hashes) == kind_of(hashes.astype(np.int64)) == "id"

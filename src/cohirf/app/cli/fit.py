@@ -164,7 +164,7 @@ def fit_file(
         document["numbers"],
         judged=console.as_json or not console.quiet,
     )
-    if repeated := find_made(description.repeated, prepared):
+    if description.repeated and (repeated := find_made(description, prepared)):
         console.note(_offer_without(repeated))
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []

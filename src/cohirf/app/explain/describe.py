@@ -136,11 +136,13 @@ class Description:
     n_sampled : int
         Number of rows that the traits were computed from.
     repeated : tuple of str
-        Up to three columns whose combined levels are nearly the same groups, categories or numbers
+        Up to five columns whose combined levels are nearly the same groups, categories or numbers
         with few values; empty if there are none.
     followed : tuple of str
         The column whose levels the clusters nearly follow, if they repeat none; empty if there is
         none.
+    same : tuple of str
+        The columns that say the same as those: without one alone, the others still do.
     facts : tuple of Fact
         What is said about all clusters together: in what two of them differ most, and which columns
         they follow or repeat.
@@ -158,6 +160,7 @@ class Description:
     n_sampled: int
     repeated: tuple[str, ...] = ()
     followed: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     parts: tuple[Part, ...] = ()
 
@@ -304,6 +307,7 @@ def describe_sample(sample: Sample) -> Description:
         len(sample.rows),
         sample.repeated,
         () if sample.followed is None else (sample.followed.column,),
+        sample.same,
         tuple(find_common_facts(sample, chosen)),
         find_parts(sample, sizes, described),
     )
@@ -805,7 +809,7 @@ def _find_separate(
         return None, ()
     if not description.followed or not description.badly_fitting.is_apart:
         return description.badly_fitting, ()
-    followed = [] if data is None else find_made(description.followed, data)
+    followed = [] if data is None else find_made(description, data)
     if not followed:
         return None, ()
     names = [shorten(column.name) for column in data.preparation.kept for _ in column.features]
@@ -824,8 +828,7 @@ def _judge(
     is_apart = separate is not None and separate.is_apart
     if diagnosis is not None:
         trust, tone = say_trust(diagnosis, has_gaps=len(description.sizes) == 1 or is_apart)
-    levels = description.repeated or description.followed
-    made = [] if data is None else find_made(levels, data)
+    made = [] if data is None else find_made(description, data)
     if not made or is_apart or tone == "poor":
         return trust, tone
     advice = f"To find groups in the other columns, leave {join_words(made)} out."
@@ -866,9 +869,9 @@ def find_separation(
     return facts
 
 
-def find_made(levels: Sequence[str], data: Any) -> list[str]:
-    """Return the columns of which those are made whose levels the clusters follow; none if one had
-    no part in the fit, or if no other column had.
+def find_made(description: Description, data: Any) -> list[str]:
+    """Return the columns of which those are made whose levels the clusters repeat or follow, and
+    those that say the same; none if one had no part in the fit, or if no other column had.
 
     The hour or weekday of a date is made of the date.
     """
@@ -877,6 +880,8 @@ def find_made(levels: Sequence[str], data: Any) -> list[str]:
         made[shorten(column.name)] = shorten(column.name)
         for cycle in getattr(column, "cycles", ()):
             made[shorten(f"{column.name} {cycle}")] = shorten(column.name)
+    followed = description.repeated or description.followed
+    levels = (*followed, *description.same)
     if any(name not in made for name in levels):
         return []
     found = list(dict.fromkeys(made[name] for name in levels))

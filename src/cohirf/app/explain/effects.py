@@ -8,7 +8,7 @@ with in the tree.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -770,11 +770,17 @@ def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> t
     """Return the adjusted Rand index of clusters and the combined levels of columns, and how many
     of these there are.
     """
-    groups = np.zeros(len(labels), dtype=np.int64)
+    groups = _combine_levels(table, names)
+    return float(adjusted_rand_score(labels, groups)), len(np.unique(groups))
+
+
+def _combine_levels(table: Table, names: Sequence[str]) -> IntArray:
+    """Return the number of the combination of levels that each row has in some columns."""
+    groups = np.zeros(len(table.rows), dtype=np.int64)
     for name in names:
         codes = _levels_of_rows(table, name)
         groups = groups * (int(codes.max()) + 1) + codes
-    return float(adjusted_rand_score(labels, groups)), len(np.unique(groups))
+    return groups
 
 
 def _levels_of_rows(table: Table, name: str) -> IntArray:
@@ -813,11 +819,12 @@ def _has_few_values(table: Table, column: int) -> bool:
     return 1 < len(np.unique(cells)) <= min(TRAIT.values, len(cells) // TRAIT.rows_per_value)
 
 
-def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
+def find_repeated(table: Table, labels: IntArray, besides: Collection[str] = ()) -> tuple[str, ...]:
     """Return the columns whose combined levels are nearly the same groups of rows: one, or up to
-    three of them, categories or numbers with few values.
+    five of them, categories or numbers with few values, but not those ``besides``.
     """
-    levels = {name: _levels_of_rows(table, name) for name in list_leveled(table)}
+    names = [name for name in list_leveled(table) if name not in besides]
+    levels = {name: _levels_of_rows(table, name) for name in names}
     found: tuple[str, ...] = ()
     groups = np.zeros(len(labels), dtype=np.int64)
     best = 0.0
@@ -832,3 +839,14 @@ def find_repeated(table: Table, labels: IntArray) -> tuple[str, ...]:
         best = alike[nearest[0]]
         levels = {name: levels[name] for name in nearest[1:]}
     return found if best >= TRAIT.repeated else ()
+
+
+def find_same(table: Table, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the other columns whose combined levels are nearly the combined levels of the given
+    ones, such as the title of a code: without the given ones, these still say the same.
+    """
+    levels = _combine_levels(table, names)
+    found: tuple[str, ...] = ()
+    while same := find_repeated(table, levels, besides=(*names, *found)):
+        found = (*found, *same)
+    return found

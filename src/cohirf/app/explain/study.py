@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import CoHiRF
-from cohirf.app.explain.effects import Followed, Trait, find_followed, find_repeated
+from cohirf.app.explain.effects import Followed, Trait, find_followed, find_repeated, find_same
 from cohirf.app.explain.policy import SAMPLE
 from cohirf.app.explain.table import (
     Table,
@@ -396,7 +396,7 @@ class Sample:
 
     @cached_property
     def repeated(self) -> tuple[str, ...]:
-        """Up to three columns whose combined levels are nearly the final clusters."""
+        """Up to five columns whose combined levels are nearly the final clusters."""
         return find_repeated(self.table, self.labels)
 
     @cached_property
@@ -405,6 +405,12 @@ class Sample:
         if self.repeated or self.study.has_vectors:
             return None
         return find_followed(self.table, self.labels)
+
+    @cached_property
+    def same(self) -> tuple[str, ...]:
+        """Columns that say the same as those that clusters repeat, or nearly follow."""
+        named = (self.followed.column,) if self.followed is not None else self.repeated
+        return find_same(self.table, named) if named else ()
 
     def begin_with_repeated(self, traits: list[Trait]) -> list[Trait]:
         """Return the traits of a final cluster, those of columns that clusters repeat first."""

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from cohirf.app.preparation.evidence import BadColumn, Evidence, Tally, abridge, is_called, words_of
+from cohirf.app.preparation.evidence import (
+    BadColumn,
+    Evidence,
+    Tally,
+    abridge,
+    is_called,
+    is_code_name,
+    words_of,
+)
 from cohirf.app.preparation.kinds import (
     CYCLES,
     MISSING_LEVEL,
@@ -26,8 +34,8 @@ from cohirf.app.preparation.kinds import (
     is_text,
     is_time,
 )
-from cohirf.app.preparation.policy import DECISION
-from cohirf.app.preparation.readings import DateReading, NumberReading, to_array
+from cohirf.app.preparation.policy import DECISION, NAME
+from cohirf.app.preparation.readings import DateReading, NumberReading, find_unit, to_array
 from cohirf.wording import setting
 
 AS_ASKED = "as you asked"
@@ -106,12 +114,29 @@ def _choose(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
             found.name, f"{pair[0]} or {pair[1]}", found.n_missing, true=pair[0], false=pair[1]
         )
     best = best_tally(found, comma=comma)
-    is_code = found.is_code and (best is None or best.is_whole)
-    if found.stored.startswith("dictionary") or is_code:
+    if found.is_code and (best is None or best.is_whole) and not _may_be_years(found, best):
+        return _settle_codes(found, best)
+    if found.stored.startswith("dictionary"):
         return _settle_text(found)
     if best is None or not _suits(found, best):
         return _settle_text(found)
     return _settle_reading(found, best, is_leading=is_leading)
+
+
+def _may_be_years(found: Evidence, best: Tally | None) -> bool:
+    """Return whether whole numbers are so small that their name may also be that of years."""
+    word, most = NAME.years
+    return best is not None and words_of(found.name)[-1:] == [word] and best.high <= most
+
+
+def _settle_codes(found: Evidence, best: Tally | None) -> Column:
+    """Return codes as a category, or leave them out, as text."""
+    if best is not None and _numbers_blocks(found, best):
+        return LeftOut(found.name, BLOCKS, found.n_missing, role="id")
+    column = _settle_text(found)
+    if isinstance(column, Category) and found.is_whole and is_code_name(found.name):
+        return replace(column, reason=f"codes, as its name says: {column.reason}")
+    return column
 
 
 def grant(found: Evidence, wish: str, *, comma: bool) -> Column | BadColumn:
@@ -220,10 +245,13 @@ def best_tally(found: Evidence, *, comma: bool) -> Tally | None:
 def _suits(found: Evidence, tally: Tally) -> bool:
     """Return whether a column has numbers or dates, as one reading has them.
 
-    A few texts among numbers are mistakes; a few numbers among texts are levels.
+    A few texts among numbers are mistakes; a few numbers among texts are levels, and so are numbers
+    with another unit, such as 1Fam beside 1Story.
     """
     if tally.n_bad == 0:
         return True
+    if _repeats_other_units(found, tally):
+        return False
     if tally.n_bad > (1 - DECISION.read) * found.n_present or tally.low == tally.high:
         return False
     if not found.is_counted:
@@ -231,6 +259,20 @@ def _suits(found: Evidence, tally: Tally) -> bool:
     cells = [str(cell) for cell in found.counts]
     is_odd = tally.reading.read(to_array(cells)).is_bad
     return bool(is_odd.mean() <= 1 - DECISION.read)
+
+
+def _repeats_other_units(found: Evidence, tally: Tally) -> bool:
+    """Return whether cells that a reading with a unit cannot read are numbers with other units,
+    which repeat as levels do.
+    """
+    if not isinstance(tally.reading, NumberReading) or not tally.reading.unit:
+        return False
+    others = {cell: times for cell, times in found.counts.items() if find_unit([str(cell)])}
+    if not others:
+        return False
+    is_bad = tally.reading.read(to_array(map(str, others))).is_bad
+    times = np.array([*others.values()])[is_bad]
+    return len(times) > 0 and bool(times.mean() >= DECISION.rows_per_level)
 
 
 def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column:

@@ -25,7 +25,7 @@ from cohirf.app.preparation.kinds import (
     read_moments,
     read_numbers,
 )
-from cohirf.app.preparation.policy import READING
+from cohirf.app.preparation.policy import NAME, READING
 from cohirf.app.preparation.readings import (
     DateReading,
     NumberReading,
@@ -269,6 +269,19 @@ def is_called(name: Name, words: Collection[str]) -> bool:
     return any(word in words for word in words_of(name))
 
 
+def is_code_name(name: Name) -> bool:
+    """Return whether a name says that whole numbers are codes: zip, or one of many things."""
+    words = words_of(name)
+    if not words:
+        return False
+    is_thing = words[-1] in NAME.things and not NAME.amounts.intersection(words[:-1])
+    return is_thing or words[-1].endswith(NAME.code_endings) or is_called(name, NAME.codes)
+
+
+def _may_be_codes(stored: str) -> bool:
+    return is_number(stored) or is_text(stored)
+
+
 def words_of(name: Name) -> list[str]:
     """Return the words of a name, such as customer_id or customerId, in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", str(name))]
@@ -290,14 +303,13 @@ def gather_numbers(source: Source) -> dict[Any, Evidence]:
 def gather(table: Table, columns: Sequence[str], wishes: Mapping[Any, str]) -> dict[str, Evidence]:
     """Read the given columns once, and return what is found in each."""
     most = min(READING.counted, READING.counted_in_all // max(1, len(columns)))
-    # whole numbers of these names are codes, which have no order
-    codes = {
-        *("zip", "zipcode", "postcode", "postal", "plz", "fips", "isbn", "ean", "sku"),
-        *("phone", "tel", "telephone"),
-    }
     found = {
         name: Evidence(
-            name, table.types[name], most, wishes.get(name), is_code=is_called(name, codes)
+            name,
+            table.types[name],
+            most,
+            wishes.get(name),
+            is_code=is_code_name(name) and _may_be_codes(table.types[name]),
         )
         for name in columns
     }

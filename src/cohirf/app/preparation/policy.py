@@ -28,6 +28,46 @@ class ReadingPolicy:
 
 
 @dataclass(frozen=True)
+class NamePolicy:
+    """Words in names of columns whose whole numbers are codes, without an order."""
+
+    # anywhere in the name
+    codes: frozenset[str] = frozenset(
+        {
+            *("zip", "zipcode", "postcode", "postal", "plz", "fips", "isbn", "ean", "sku"),
+            *("phone", "tel", "telephone", "iso", "naics", "sic", "icd", "cusip", "geoid"),
+        }
+    )
+    code_endings: tuple[str, ...] = ("code", "fips")  # of the last word, as in cowcode
+    # One of many things, as the last word: the region of a row is not how many regions it has,
+    # which would be called regions. These have no order, either.
+    things: frozenset[str] = frozenset(
+        {
+            *("country", "nation", "state", "province", "county", "district", "region", "city"),
+            *("town", "village", "municipality", "precinct", "ward", "borough", "parish"),
+            *("neighborhood", "neighbourhood", "station", "site", "school", "university"),
+            *("hospital", "clinic", "firm", "company", "employer", "bank", "store", "shop"),
+            *("airline", "airport", "carrier", "agency", "team", "club", "party", "court"),
+            *("industry", "sector", "occupation", "profession", "job", "race", "ethnicity"),
+            *("religion", "denomination", "nationality", "language", "tribe", "caste", "sex"),
+            *("gender", "species", "genus", "breed", "brand", "manufacturer", "vendor"),
+            *("supplier", "type", "subject", "patient", "student", "teacher", "rater"),
+        }
+    )
+    # unless a word before it says how much there is, as in "years of school"
+    amounts: frozenset[str] = frozenset(
+        {
+            *("n", "no", "num", "number", "count", "years", "yrs", "year", "days", "hours", "per"),
+            *("pct", "percent", "share", "prop", "rate", "ratio", "mean", "avg", "average"),
+            *("median", "total", "sum", "max", "min", "log", "ln", "distance", "dist", "miles"),
+            *("km", "score", "index", "size", "age", "time", "cost", "price", "income", "since"),
+        }
+    )
+    # Below the name "school", whole numbers up to this one may be the years that someone was there.
+    years: tuple[str, float] = ("school", 25)
+
+
+@dataclass(frozen=True)
 class DecisionPolicy:
     """Which kind a column is of. Shares are of its cells that are not missing."""
 
@@ -86,5 +126,6 @@ class ScalePolicy:
 
 
 READING = ReadingPolicy()
+NAME = NamePolicy()
 DECISION = DecisionPolicy()
 SCALE = ScalePolicy()
