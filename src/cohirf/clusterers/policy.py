@@ -43,6 +43,14 @@ class AffinityPolicy:
 
 
 @dataclass(frozen=True)
+class StartPolicy:
+    """First centres of K-Means."""
+
+    # of rows that are converted at once: they take 128 MB; more are left to scikit-learn
+    values: int = 2**23
+
+
+@dataclass(frozen=True)
 class TorchPolicy:
     """K-Means on a device. Measured: ``benchmarks/notes/gpu.rst``."""
 
@@ -64,4 +72,5 @@ class TorchPolicy:
 
 GRID = GridPolicy()
 AFFINITY = AffinityPolicy()
+START = StartPolicy()
 TORCH = TorchPolicy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sklearn.cluster import DBSCAN
+from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
@@ -16,6 +16,7 @@ from cohirf.algorithm.randomness import Entropy
 from cohirf.beyond.majority import join_rare_groups
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, computed
 from cohirf.clusterers.policy import GRID
+from cohirf.clusterers.quick_start import quick_start
 from cohirf.data import Data
 from cohirf.fitting.families import is_k_means
 from cohirf.fitting.settings import Settings, Settled
@@ -90,7 +91,7 @@ def _make_views(
             settings.n_features == n_features and base is not None and base.is_deterministic
         )
         one_view = n_views == 1 or is_repeated
-        given = BaseMethod.of(family.default_method()) if base is None else _computed(base)
+        given = _computed(BaseMethod.of(family.default_method()) if base is None else base)
         method = family.inner_method(given, several_batches=several_batches, one_view=one_view)
         return Views(method, n_views, settings.n_features, entropy)
     each = []
@@ -112,7 +113,11 @@ def _make_views(
 
 
 def _computed(base: BaseMethod) -> BaseMethod:
-    """Return the base method; for scikit-learn's DBSCAN, a method that computes the same labels."""
+    """Return the base method; for scikit-learn's DBSCAN and K-Means, a method that computes the
+    same labels in less time.
+    """
     if type(base.prototype) is DBSCAN:
         return BaseMethod.of(computed(base.prototype))
+    if type(base.prototype) is KMeans:
+        return BaseMethod.of(quick_start(base.prototype))
     return base
