@@ -35,6 +35,7 @@ from cohirf.fitting.settings import Settings
 from cohirf.rows.metric_spaces import EUCLIDEAN
 from cohirf.rows.storage import ArrayRows, Storage
 from cohirf.sources import Source
+from cohirf.validation import Columns
 from resumable import result
 
 # few clusters, or only noise
@@ -398,9 +399,9 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
     model = in_local_batches(DBSCAN(eps=1e-3), 80, views=1, max_features=1)
     views = Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
     contraction = SimpleNamespace(batch_size=80, views=views, space=EUCLIDEAN, device=None)
-    model.n_features_in_ = RINGS.shape[1]
     rows = LocalRows(InMemory(RINGS), len(RINGS), contraction)
-    assert Settings.of(model).family.plan_local(rows).locality.reach is None
+    settings = Settings.of(model._parameters, Columns(RINGS.shape[1]))
+    assert settings.family.plan_local(rows).locality.reach is None
 
 
 # -- other base methods

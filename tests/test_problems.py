@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF
-from cohirf.parameters import remedies_for
+from cohirf.inspection import remedies_for
 from cohirf.problems import CRUMB, POLICY, find_problem
 
 BLOBS = make_blobs(200, 2, centers=3, random_state=0)[0]

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cohirf.updating.merge import merge
 from scipy import sparse
 from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.datasets import make_blobs
@@ -52,7 +53,6 @@ from cohirf.app.explain import describe_clusters
 from cohirf.store.archive import Archive
 from cohirf.store.files import ModelFileError
 from cohirf.store.models import MODEL_KIND, MODEL_VERSION
-from cohirf.updating.merge import merge
 
 SECONDS = 60  # of processor time in a case: most take a tenth of one
 ROOM = 2**30  # bytes of address space for everything that a loaded model does

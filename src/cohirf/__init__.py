@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from cohirf.eps import EpsSuggestion, suggest_eps
     from cohirf.estimator import CoHiRF
     from cohirf.hierarchy import FusionHierarchy
+    from cohirf.merge_models import merge
     from cohirf.screening import FeatureScreen
     from cohirf.sources import open_source
     from cohirf.store.files import CheckpointError, CheckpointWarning, ModelFileError
     from cohirf.store.models import load
     from cohirf.summary.numbers import Changes
-    from cohirf.updating.merge import merge
     from cohirf.voting import ConsensusResult, consensus
 
 __all__ = [
@@ -67,7 +67,7 @@ _PLACES = {
     "ModelFileError": "cohirf.store.files",
     "load": "cohirf.store.models",
     "Changes": "cohirf.summary.numbers",
-    "merge": "cohirf.updating.merge",
+    "merge": "cohirf.merge_models",
     "ConsensusResult": "cohirf.voting",
     "consensus": "cohirf.voting",
 }

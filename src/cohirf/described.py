@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf import validation
 from cohirf.summary.fitted import FittedModel
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def require_labels_here(model: CoHiRF) -> None:
 
 def give_names(model: CoHiRF, names: Mapping[int, str]) -> None:
     """Name some clusters; others keep their names, which last through updates and are saved."""
-    model._become(model, model._state.named(names))
+    model._become(model._state.named(names))
 
 
 class DescribedClusters(FittedModel):
@@ -87,7 +86,7 @@ class DescribedClusters(FittedModel):
         from cohirf.app.explain.tables import summarize_clusters
 
         if X is None:
-            validation.refuse_graph(self, "summary without X", WITH_TABLE)
+            self._parameters.refuse_graph("summary without X", WITH_TABLE)
         model = cast("CoHiRF", self)
         require_labels_here(model)
         return summarize_clusters(model, X, feature_names)
@@ -143,12 +142,12 @@ class DescribedClusters(FittedModel):
         from cohirf.app.explain.describe import describe_clusters
 
         if X is None:
-            validation.refuse_graph(self, "name_clusters without X", WITH_TABLE)
+            self._parameters.refuse_graph("name_clusters without X", WITH_TABLE)
         model = cast("CoHiRF", self)
         require_labels_here(model)
         found = describe_clusters(model, X, feature_names, preparation).clusters
         state = self._state.named({cluster.label: cluster.name for cluster in found})
-        self._become(self, state)
+        self._become(state)
         return dict(state.names)
 
     def _html_repr(self) -> str:
@@ -180,7 +179,7 @@ class DescribedClusters(FittedModel):
         """
         from cohirf.app.explain.diagnose import diagnose_model
 
-        validation.refuse_graph(self, "diagnose")
+        self._parameters.refuse_graph("diagnose")
 
         model = cast("CoHiRF", self)
         require_labels_here(model)
@@ -208,7 +207,7 @@ class DescribedClusters(FittedModel):
         from cohirf.app.explain.tables import explain_cluster
 
         if X is None:
-            validation.refuse_graph(self, "explain without X", WITH_TABLE)
+            self._parameters.refuse_graph("explain without X", WITH_TABLE)
 
         model = cast("CoHiRF", self)
         require_labels_here(model)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from copy import copy
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
@@ -15,7 +14,6 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_con
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf import validation
 from cohirf.beyond.merges import NAMES
 from cohirf.beyond.size_limits import check_size_limits
 from cohirf.data.open_data import choosing_client, map_new_rows, open_training_data
@@ -26,10 +24,10 @@ from cohirf.fitting.settings import CENTRALITY, SIMILARITY, Settings
 from cohirf.graphs.fit import fit_graph, open_training_graph
 from cohirf.graphs.new_nodes import measure_nodes, predict_nodes
 from cohirf.landmarks import label_new_rows, measure_new_rows
-from cohirf.parameters import base_method_of
 from cohirf.rows.arrays import to_host
 from cohirf.store.models import save_model
 from cohirf.updating import UpdatingMixin
+from cohirf.validation import GRAPH_METRICS, Columns
 
 # Larger values would run for ever or fill the memory. The limit also applies to models that are
 # loaded from disk.
@@ -317,7 +315,7 @@ class CoHiRF(
             Interval(Integral, 1, None, closed="left"),
         ],
         "merge": [StrOptions({"auto", *NAMES})],
-        "metric": [StrOptions({"euclidean", "cosine", *validation.GRAPH_METRICS})],
+        "metric": [StrOptions({"euclidean", "cosine", *GRAPH_METRICS})],
         "views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both"), list],
         "max_features": [
             Interval(Integral, 1, None, closed="left"),
@@ -469,16 +467,18 @@ class CoHiRF(
         self : CoHiRF
             The fitted estimator.
         """
-        validation.check_views(self)
-        check_size_limits(self.size_limits)
-        fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
-        if self.metric in validation.GRAPH_METRICS:
-            graph = open_training_graph(fitted, X, sample_weight, client)
-            return self._become(fitted, fit_graph(Settings.of(fitted), graph))
-        with nullcontext() if client is None else choosing_client(fitted, client, X):
-            data = open_training_data(fitted, X, on_cluster=client is not None)
-            state = fit_data(Settings.of(fitted), data, sample_weight)
-        return self._become(fitted, state)
+        parameters = self._parameters
+        parameters.check_views()
+        check_size_limits(parameters.size_limits)
+        if parameters.is_of_graph:
+            graph = open_training_graph(parameters, X, sample_weight, client)
+            columns = Columns(graph.n_nodes)
+            return self._become(fit_graph(Settings.of(parameters, columns), graph), columns)
+        with nullcontext() if client is None else choosing_client(parameters, client, X):
+            opened = open_training_data(parameters, X, on_cluster=client is not None)
+            settings = Settings.of(parameters, opened.columns)
+            state = fit_data(settings, opened.data, sample_weight)
+        return self._become(state, opened.columns)
 
     def predict(self, X: Any) -> Any:
         """Return, for each row, the cluster of the nearest point that the model stores.
@@ -517,16 +517,17 @@ class CoHiRF(
         """
         check_is_fitted(self, "n_clusters_")
         state = self._state
-        if self.metric in validation.GRAPH_METRICS:
-            return predict_nodes(state, X, self.metric)
+        parameters = self._parameters
+        columns = self._columns
+        if parameters.is_of_graph:
+            return predict_nodes(state, X, parameters.metric)
         points = state.landmarks
         # of three packages
-        if any(type(method).__name__ == "HDBSCAN" for method in validation.list_methods(self)):
-            points = density_of(Settings.of(self), state) or points
+        if any(type(method).__name__ == "HDBSCAN" for method in parameters.methods):
+            points = density_of(Settings.of(parameters, columns), state) or points
         label = partial(label_new_rows, landmarks=points, column_means=state.column_means)
-        return map_new_rows(
-            self, X, label, None, state.landmarks.labels.dtype, has_gaps=state.may_miss
-        )
+        dtype = state.landmarks.labels.dtype
+        return map_new_rows(parameters, columns, X, label, None, dtype, has_gaps=state.may_miss)
 
     def transform(self, X: Any) -> Any:
         """Return the Euclidean distance of each row to the medoid of each cluster.
@@ -545,12 +546,19 @@ class CoHiRF(
         """
         check_is_fitted(self, "n_clusters_")
         state = self._state
-        if self.metric in validation.GRAPH_METRICS:
-            return measure_nodes(state, X, self.metric)
+        parameters = self._parameters
+        if parameters.is_of_graph:
+            return measure_nodes(state, X, parameters.metric)
         medoids = state.clusters.medoids
         measure = partial(measure_new_rows, medoids=medoids, column_means=state.column_means)
         return map_new_rows(
-            self, X, measure, state.n_clusters, medoids.dtype, has_gaps=state.may_miss
+            parameters,
+            self._columns,
+            X,
+            measure,
+            state.n_clusters,
+            medoids.dtype,
+            has_gaps=state.may_miss,
         )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -600,7 +608,7 @@ class CoHiRF(
         check_is_fitted(self, "n_clusters_")
         if self._state.rows.row_map.elsewhere is None:
             return self
-        return self._become(self, self._state.gathered())
+        return self._become(self._state.gathered())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a file of JSON and numeric arrays, for :func:`cohirf.load`.
@@ -619,10 +627,10 @@ class CoHiRF(
         allows them.
         """
         tags = super().__sklearn_tags__()
-        is_graph = self.metric in validation.GRAPH_METRICS
-        tags.input_tags.pairwise = is_graph
-        tags.input_tags.sparse = is_graph or validation.take_sparse(self)
-        tags.input_tags.allow_nan = validation.take_nan(self)
+        parameters = self._parameters
+        tags.input_tags.pairwise = parameters.is_of_graph
+        tags.input_tags.sparse = parameters.is_of_graph or parameters.take_sparse
+        tags.input_tags.allow_nan = parameters.take_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -646,4 +654,4 @@ class CoHiRF(
 
     def _base_method(self) -> Any:
         """Return the base method; of several, one that finds the number of clusters itself."""
-        return base_method_of(self)
+        return self._parameters.base_method

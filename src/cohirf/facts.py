@@ -6,8 +6,10 @@ levels, and the rows that it stores.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +23,41 @@ from cohirf.beyond.neighbour_graph import NeighbourGraph, count_graph_rows
 from cohirf.beyond.policy import CELL
 from cohirf.choice import Choice, rate_number
 from cohirf.estimator import CoHiRF
-from cohirf.parameters import base_method_of
-from cohirf.problems import Problem, find_problem
+from cohirf.problems import Problem, Remedies, find_problem
 from cohirf.rows.arrays import to_host
 from cohirf.rows.grouping import IntArray, count_with_noise
-from cohirf.summary.numbers import cluster_positions
+from cohirf.summary.numbers import positions_of
+from cohirf.validation import Columns
+
+
+def cluster_positions(model: CoHiRF) -> Any:
+    """Return, for each row of a model, the position of its cluster in arrays with an entry for each
+    cluster; or -1.
+    """
+    return positions_of(model.labels_, model.cluster_numbers_)
+
+
+def base_method_of(model: CoHiRF) -> Any:
+    """Return the base method of a model, K-Means by default.
+
+    Of several, one that finds the number of clusters.
+    """
+    return model._parameters.base_method
+
+
+def remedies_for(model: CoHiRF) -> Remedies:
+    """Return which parameters of a model to change, if its clusters are useless."""
+    return model._parameters.remedies
+
+
+def refuse_limits(model: CoHiRF) -> None:
+    """Raise if a model has limits of sizes: an update keeps all rows in their clusters."""
+    model._parameters.refuse_limits()
+
+
+def set_columns(model: CoHiRF, n_features: int, names: Sequence[str] | None) -> None:
+    """Give a fitted model as many features, and names of them, if the rows of its fit had none."""
+    model._become(model._state, Columns.of_source(n_features, names))
 
 
 @dataclass(frozen=True)

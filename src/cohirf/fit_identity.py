@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections.abc import Mapping
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -34,11 +35,10 @@ FREE_PARAMETERS = {
 }
 
 
-def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
-    """Describe everything that the result of a fit depends on: versions, ``facts`` and parameters,
-    by name.
+def describe_fit(given: Mapping[str, Any], **facts: Any) -> dict[str, str]:
+    """Describe everything that the result of a fit depends on: versions, ``facts`` and the given
+    parameters, by name.
     """
-    given = model.get_params()
     parameters = {name: value for name, value in given.items() if name not in FREE_PARAMETERS}
     # a fit that goes on keeps what it has measured
     if isinstance(parameters.get("batch_size"), str):

@@ -10,19 +10,23 @@ from cohirf.choice import count_crumbs
 from cohirf.degrees.drift import ClusterDrift, FeatureDrift
 from cohirf.described import give_names, require_labels_here
 from cohirf.engines.tasks import one_thread
-from cohirf.facts import FitFacts
-from cohirf.parameters import base_method_of, remedies_for
+from cohirf.facts import (
+    FitFacts,
+    base_method_of,
+    cluster_positions,
+    refuse_limits,
+    remedies_for,
+    set_columns,
+)
+from cohirf.merge_models import find_largest, in_other_units
 from cohirf.problems import Problem
 from cohirf.summary.numbers import (
     Step,
     Totals,
     call_cluster,
-    cluster_positions,
     positions_of,
 )
-from cohirf.updating.merge import find_largest, in_other_units
-from cohirf.updating.methods import refuse_limits
-from cohirf.validation import column_means, count_views, refuse_what_is_no_table, set_columns
+from cohirf.validation import column_means, count_views, refuse_what_is_no_table
 
 __all__ = [
     "MERGES",

@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from datetime import time as clock_time
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.validation import validate_data
 
 from cohirf.rows.arrays import stored_cells
 from cohirf.rows.containers import container_of
@@ -219,31 +221,69 @@ def _is_left_out(step: Any) -> bool:
     return step is None or step in ("passthrough", "drop")
 
 
-def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:
-    """Set ``n_features_in_`` and ``feature_names_in_`` from a source, as scikit-learn does for a
-    table.
-    """
-    estimator.n_features_in_ = n_features
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
+@dataclass(frozen=True)
+class Columns:
+    """The features of a fit: their number, and their names if all of these are strings."""
 
+    n_features: int
+    names: tuple[str, ...] | None = None
 
-def check_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:
-    """Raise for a source whose columns differ from those of the fit."""
-    if n_features != estimator.n_features_in_:
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes in which scikit-learn keeps the columns of an estimator."""
+        own: dict[str, Any] = {"n_features_in_": self.n_features}
+        if self.names is not None:
+            own["feature_names_in_"] = np.array(self.names, dtype=object)
+        return own
+
+    @classmethod
+    def of_source(cls, n_features: int, names: Sequence[str] | None) -> Columns:
+        """Return the columns of a source, or of another table whose names are a list."""
+        return cls(n_features, None if names is None else tuple(names))
+
+    def check_source(self, source: Columns) -> None:
+        """Raise for a source whose columns differ from those of the fit."""
+        if source.n_features != self.n_features:
+            raise ValueError(
+                f"The source has {source.n_features} columns, but the fit had {self.n_features}: "
+                "select the same columns with open_source(..., columns=...)."
+            )
+        if source.names is None or self.names is None or source.names == self.names:
+            return
+        pairs = zip(source.names, self.names, strict=True)
+        other, expected = next(pair for pair in pairs if pair[0] != pair[1])
         raise ValueError(
-            f"The source has {n_features} columns, but the fit had {estimator.n_features_in_}: "
-            "select the same columns with open_source(..., columns=...)."
-        )
-    fitted = getattr(estimator, "feature_names_in_", None)
-    if names is not None and fitted is not None and list(names) != list(fitted):
-        other = next(pair for pair in zip(names, fitted, strict=True) if pair[0] != pair[1])
-        raise ValueError(
-            f"The source has column {other[0]!r} in the place of column {other[1]!r} of the fit: "
+            f"The source has column {other!r} in the place of column {expected!r} of the fit: "
             "select the same columns in the same order with open_source(..., columns=...)."
         )
+
+
+class _Known(BaseEstimator):
+    """Stands for a model where scikit-learn compares columns with those of an estimator."""
+
+    def __init__(self, columns: Columns | None = None) -> None:
+        self.columns = columns
+        if columns is not None:
+            for name, value in columns.attributes().items():
+                setattr(self, name, value)
+
+    @property
+    def found(self) -> Columns:
+        """The columns that scikit-learn has found, or compared."""
+        names = getattr(self, "feature_names_in_", None)
+        return Columns(self.n_features_in_, None if names is None else tuple(names.tolist()))
+
+
+_Known.__name__ = "CoHiRF"  # messages and warnings of scikit-learn name the estimator
+
+
+def check_columns(X: Any, known: Columns | None, **checks: Any) -> tuple[Any, Columns]:
+    """Return a table as scikit-learn's ``validate_data`` does, and its columns.
+
+    Raise if there are ``known`` columns, and the table has others.
+    """
+    model = _Known(known)
+    X = validate_data(model, X, reset=known is None, **checks)
+    return X, model.found
 
 
 def check_base_method(estimator: Any, *, on_graph: bool = False) -> None:
@@ -281,107 +321,33 @@ def check_base_method(estimator: Any, *, on_graph: bool = False) -> None:
         )
 
 
-class HasViews(Protocol):
-    """A model, as far as its base methods are concerned: one for all views, or a list with that of
-    each.
-    """
-
-    estimator: Any
-    views: Any
-    metric: str
-
-
-def take_sparse(model: HasViews) -> bool:
-    """Return whether all base methods of a model support CSR matrices."""
-    return all(method is None or takes_sparse(method) for method in list_methods(model))
-
-
-def take_nan(model: HasViews) -> bool:
-    """Return whether all base methods of a model support missing values, which the default does
-    not.
-    """
-    return all(method is not None and takes_nan(method) for method in list_methods(model))
-
-
-def list_methods(model: HasViews) -> list[Any]:
-    """Return the base methods of a model: that of each view, or the one of all.
-
-    None means the default.
-    """
-    if not isinstance(model.views, list):
-        return [model.estimator]
-    return [view[0] if isinstance(view, tuple) else view for view in model.views]
-
-
-def list_views(model: HasViews, n_features: int) -> list[tuple[Any, NDArray[np.intp] | None]]:
-    """Return base method and columns of each view of a list; None means all columns."""
-    names = getattr(model, "feature_names_in_", None)
-    return [
-        (view[0], find_columns(view[1], n_features, names))
-        if isinstance(view, tuple)
-        else (view, None)
-        for view in model.views
-    ]
-
-
-def find_columns(columns: Any, n_features: int, names: Any) -> NDArray[np.intp]:
+def find_columns(columns: Any, known: Columns) -> NDArray[np.intp]:
     """Return the numbers of columns that are given by names, numbers, a slice or a mask."""
     wanted = [columns] if isinstance(columns, str | Integral) else columns
     if not isinstance(wanted, slice):
         wanted = np.asarray(list(wanted))
         if wanted.dtype.kind in "UO":
-            if names is None:
-                known = {}
-            else:
-                known = {name: number for number, name in enumerate(names)}
-            missing = [name for name in wanted.tolist() if name not in known]
+            number_of = {name: number for number, name in enumerate(known.names or ())}
+            missing = [name for name in wanted.tolist() if name not in number_of]
             if missing:
                 raise ValueError(
                     f"views: X has no column {missing[0]!r}: give names or numbers of its columns."
                 )
-            wanted = np.array([known[name] for name in wanted.tolist()])
+            wanted = np.array([number_of[name] for name in wanted.tolist()])
     try:
-        found = np.arange(n_features)[wanted]
+        found = np.arange(known.n_features)[wanted]
     except IndexError as error:
         raise ValueError(
-            f"views: columns {columns!r} do not fit the {n_features} features of X."
+            f"views: columns {columns!r} do not fit the {known.n_features} features of X."
         ) from error
     if found.ndim != 1 or len(found) == 0 or len(np.unique(found)) < len(found):
         raise ValueError(f"views: columns {columns!r} are not one or more different columns of X.")
     return found
 
 
-def refuse_graph(
-    model: Any, what: str, why: str = "the nodes of a graph have no features."
-) -> None:
-    """Raise for what needs features, if the data of a model are a graph."""
-    if getattr(model, "metric", None) in GRAPH_METRICS:
-        raise TypeError(f"{what} does not work with metric={model.metric!r}: {why}")
-
-
 def count_views(views: Any) -> int:
     """Return the number of views, which are given as a number or as a list."""
     return int(views) if isinstance(views, Integral) else len(views)
-
-
-def check_views(model: HasViews) -> None:
-    """Raise for views or a base method that cannot cluster."""
-    on_graph = model.metric in GRAPH_METRICS
-    if isinstance(model.views, Integral):
-        if model.estimator is not None:
-            check_base_method(model.estimator, on_graph=on_graph)
-        return
-    if not model.views:
-        raise ValueError("views=[] is empty: give a number, or at least one estimator.")
-    if model.estimator is not None:
-        raise ValueError(
-            "estimator is the method of equal views, but views is a list: leave estimator out."
-        )
-    for view in model.views:
-        if isinstance(view, tuple) and len(view) != 2:
-            raise ValueError(f"views: {view!r} is not a pair: give (estimator, columns).")
-    for estimator in list_methods(model):
-        check_base_method(estimator, on_graph=on_graph)
 
 
 def count_view_features(max_features: int | float, n_features: int) -> int:

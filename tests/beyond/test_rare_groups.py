@@ -14,6 +14,7 @@ from cohirf.beyond.policy import MAJORITY
 from cohirf.data import InMemory
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.settings import Settings, Settled
+from cohirf.validation import Columns
 from places import PLACES
 
 
@@ -99,9 +100,8 @@ def test_batches_that_join_groups_warn_once():
 
 def bound_of(n_clusters):
     model = CoHiRF(n_clusters=n_clusters)
-    model.n_features_in_ = 6
     data = InMemory(np.zeros((10, 6)))
-    settings = Settings.of(model)
+    settings = Settings.of(model._parameters, Columns(6))
     return make_contraction(settings, data, Settled((0,), None), weighted=False).bound_groups
 
 

@@ -32,12 +32,12 @@ from cohirf.fitting.merging import find_min_share
 from cohirf.fitting.policy import QUICK
 from cohirf.fitting.quick_k_means import QuickKMeans
 from cohirf.fitting.settings import Settings
+from cohirf.validation import Columns
 
 
 def family_of(model):
     """Return the family of a model of four features."""
-    model.n_features_in_ = 4
-    return Settings.of(model).family
+    return Settings.of(model._parameters, Columns(4)).family
 
 
 def told(model, *, several_batches=False, one_view=False):

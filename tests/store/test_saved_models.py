@@ -785,7 +785,7 @@ def test_saving_and_loading_copy_no_array(model, tmp_path):
         landmarks=Landmarks(held.landmarks_, np.zeros(12, ints)),
         summary=Later.known(None),  # of the fit
     )
-    held._become(held, state)
+    held._become(state)
     assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
     size = (tmp_path / "model").stat().st_size
     assert traced_peak(load, tmp_path / "model") < size + 1.5 * n_rows

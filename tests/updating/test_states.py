@@ -230,7 +230,7 @@ def test_the_state_says_whether_rows_have_weights(batch_size, tmp_path):
 def test_facts_of_a_fit_do_not_make_what_updates_need():
     given = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS)
     unmade = Later(lambda: pytest.fail("what updates need was made"))
-    given._become(given, replace(given._state, summary=unmade))
+    given._become(replace(given._state, summary=unmade))
     assert FitFacts.of(given).choice.n_halves > 0
     weighted = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS, sample_weight=np.full(300, 2.0))
     assert FitFacts.of(weighted).choice.n_halves == 0

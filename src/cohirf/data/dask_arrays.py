@@ -17,6 +17,7 @@ from cohirf.rows.arrays import is_dask
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.sources import ArraySource, Source, open_source
 from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
+from cohirf.validation import Columns
 
 
 def refuse_other_collections(X: Any) -> None:
@@ -130,6 +131,12 @@ class DaskTable:
     def dtype(self) -> Any:
         """Type of the values."""
         return self.array.dtype
+
+    @property
+    def columns(self) -> Columns:
+        """Number and names of the columns; an array of one dimension has none."""
+        n_features = self.array.shape[1] if self.array.ndim == 2 else 0
+        return Columns.of_source(n_features, self.names)
 
     @classmethod
     def of(cls, X: Any, *, known_rows: bool) -> DaskTable:

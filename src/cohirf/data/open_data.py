@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from cohirf import validation
 from cohirf.data.dask_arrays import (
@@ -31,63 +30,73 @@ from cohirf.parameters import Parameters
 from cohirf.rows.arrays import is_dask, is_on_device, is_torch, namespace, narrow_indices, to_host
 from cohirf.sources import GraphSource, ScaledSource, Source
 from cohirf.sources.scaled import unit_rows
-from cohirf.summary.state import FittedState
+from cohirf.validation import Columns
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The data of a fit or an update, and their columns."""
+
+    data: Data
+    columns: Columns
 
 
 def open_training_data(
-    model: Parameters, X: Any, *, on_cluster: bool, state: FittedState | None = None
-) -> Data:
-    """Validate the data of a fit, and set the number and the names of its features.
+    parameters: Parameters,
+    X: Any,
+    *,
+    on_cluster: bool,
+    known: Columns | None = None,
+    may_miss: bool = True,
+) -> TrainingData:
+    """Validate the data of a fit. Sources are validated when read.
 
-    Sources are validated when read.
-
-    The data of an update of a ``state`` must have the features of the model. A source is read by
-    the workers of the active client if ``on_cluster`` is set.
+    The data of an update must have the ``known`` columns of the model, and cells may be missing if
+    they ``may_miss`` there. A source is read by the workers of the active client if ``on_cluster``
+    is set.
     """
-    is_first = state is None
-    X = _rows_of(model, X)
+    X = _rows_of(parameters, X)
     if is_dask(X):
-        if model.batch_size is None:
+        if parameters.batch_size is None:
             raise ValueError(
                 "batch_size=None contracts all rows together, but the rows of a Dask array stay "
                 "on its workers: "
                 'set batch_size to a number or to "auto", or fit X.compute().'
             )
-        return OnDask(LazyDaskSource(_open_table(model, X, reset=is_first, known_rows=True).array))
+        table = _open_table(parameters, X, known, known_rows=True)
+        return TrainingData(OnDask(LazyDaskSource(table.array)), known or table.columns)
     if isinstance(X, Source):
-        if is_first:
-            use_columns = validation.set_columns
-        else:
-            use_columns = validation.check_columns
-        use_columns(model, X.n_features, X.feature_names)
-        X = _scale_source(model, X)
+        columns = _columns_of_source(X, known)
+        X = _scale_source(parameters, X)
         if not on_cluster:
-            return InSource(X)
-        if isinstance(model.batch_size, Integral):
-            batch_size = int(model.batch_size)
+            return TrainingData(InSource(X), columns)
+        if isinstance(parameters.batch_size, Integral):
+            batch_size = int(parameters.batch_size)
         else:
             batch_size = None
-        return OnDask(LazyDaskSource(spread_source(X, batch_size)))
+        return TrainingData(OnDask(LazyDaskSource(spread_source(X, batch_size))), columns)
     if is_on_device(X):
-        return OnDevice(_check_device_array(model, X, reset=is_first))
-    allow_nan = state is None or state.column_means is not None
-    X = _check_array(model, X, reset=is_first, allow_nan=allow_nan)
-    fills = not sparse.issparse(X) and validation.take_nan(model)
-    return InMemory(X, validation.column_means(X) if fills else None)
+        X, columns = _check_device_array(parameters, X, known)
+        return TrainingData(OnDevice(X), columns)
+    X, columns = _check_array(parameters, X, known, allow_nan=may_miss)
+    fills = not sparse.issparse(X) and parameters.take_nan
+    return TrainingData(InMemory(X, validation.column_means(X) if fills else None), columns)
 
 
-def _rows_of(model: Parameters, X: Any) -> Any:
+def _rows_of(parameters: Parameters, X: Any) -> Any:
     """Return the rows of a prepared table, which ``prepare`` returns; other data as it is."""
     if isinstance(X, GraphSource):
         raise TypeError(
-            f"{X!r} is a graph, and metric={model.metric!r} is of rows: fit a graph of distances "
-            'with CoHiRF(metric="precomputed"), one of similarities with metric="affinity".'
+            f"{X!r} is a graph, and metric={parameters.metric!r} is of rows: fit a graph of "
+            'distances with CoHiRF(metric="precomputed"), one of similarities with '
+            'metric="affinity".'
         )
     return X.rows() if hasattr(X, "preparation") and hasattr(X, "source") else X
 
 
 def map_new_rows(
-    model: Parameters,
+    parameters: Parameters,
+    known: Columns,
     X: Any,
     function: Callable[[Any], Any],
     n_columns: int | None,
@@ -95,27 +104,28 @@ def map_new_rows(
     *,
     has_gaps: bool,
 ) -> Any:
-    """Validate rows for a fitted model, and apply ``function`` to blocks of them where they are.
+    """Validate rows with the ``known`` columns of a model, and apply ``function`` to blocks of
+    them where they are.
 
     The result has ``n_columns`` columns, or is a vector if that is None. Columns have at least the
     precision of the rows. Cells may be missing if the fit ``has_gaps``: otherwise, there is nothing
     to fill them with.
     """
-    X = _rows_of(model, X)
+    X = _rows_of(parameters, X)
     if is_dask(X):
-        table = _open_table(model, X, reset=False, known_rows=False)
+        table = _open_table(parameters, X, known, known_rows=False)
         return table.map_rows(
             function, n_columns, dtype if n_columns is None else np.result_type(table.dtype, dtype)
         )
     if isinstance(X, Source):
-        validation.check_columns(model, X.n_features, X.feature_names)
-        return InSource(_scale_source(model, X)).map_rows(function, n_columns, dtype)
+        _columns_of_source(X, known)
+        return InSource(_scale_source(parameters, X)).map_rows(function, n_columns, dtype)
     if is_on_device(X):
-        return function(_check_device_array(model, X, reset=False))
-    return function(_check_array(model, X, reset=False, allow_nan=has_gaps))
+        return function(_check_device_array(parameters, X, known)[0])
+    return function(_check_array(parameters, X, known, allow_nan=has_gaps)[0])
 
 
-def choosing_client(model: Parameters, client: Any, X: Any) -> AbstractContextManager[Any]:
+def choosing_client(parameters: Parameters, client: Any, X: Any) -> AbstractContextManager[Any]:
     """Return a context in which ``client`` is the active Dask client.
 
     One that does nothing if it is None.
@@ -132,7 +142,7 @@ def choosing_client(model: Parameters, client: Any, X: Any) -> AbstractContextMa
             "client= is for sources and Dask arrays or data frames, but X is in memory "
             f"({type(X).__name__}): give open_source(X), or leave client out."
         )
-    if model.batch_size is None:
+    if parameters.batch_size is None:
         raise ValueError(
             "client= needs batches to run, but batch_size=None: set batch_size to a number or to "
             '"auto".'
@@ -140,8 +150,19 @@ def choosing_client(model: Parameters, client: Any, X: Any) -> AbstractContextMa
     return cast("AbstractContextManager[Any]", client.as_current())
 
 
-def _check_device_array(model: Parameters, X: Any, *, reset: bool) -> Any:
-    """Validate an array on a device, and set or compare the number of features."""
+def _columns_of_source(source: Source, known: Columns | None) -> Columns:
+    """Return the columns of a source; raise if others are known."""
+    columns = Columns.of_source(source.n_features, source.feature_names)
+    if known is None:
+        return columns
+    known.check_source(columns)
+    return known
+
+
+def _check_device_array(
+    parameters: Parameters, X: Any, known: Columns | None
+) -> tuple[Any, Columns]:
+    """Validate an array on a device, and return it with its columns, which have no names."""
     if len(X.shape) != 2:
         raise ValueError(f"X has shape {tuple(X.shape)}: give two dimensions, one row per sample.")
     if 0 in X.shape:
@@ -152,12 +173,10 @@ def _check_device_array(model: Parameters, X: Any, *, reset: bool) -> Any:
     X = X.detach() if is_torch(X) else X
     if not xp.isdtype(X.dtype, "real floating"):
         X = xp.astype(X, xp.float64)
-    if reset:
-        validation.set_columns(model, int(X.shape[1]), None)
-    elif X.shape[1] != model.n_features_in_:
-        raise ValueError(f"X has {X.shape[1]} features, but the fit had {model.n_features_in_}.")
+    if known is not None and X.shape[1] != known.n_features:
+        raise ValueError(f"X has {X.shape[1]} features, but the fit had {known.n_features}.")
     _check_squares(xp, X)
-    return unit_rows(X) if model.metric == "cosine" else X
+    return unit_rows(X) if parameters.metric == "cosine" else X, known or Columns(int(X.shape[1]))
 
 
 def _check_squares(xp: Any, X: Any) -> None:
@@ -179,23 +198,22 @@ def _check_squares(xp: Any, X: Any) -> None:
         )
 
 
-def _open_table(model: Parameters, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:
+def _open_table(
+    parameters: Parameters, X: Any, known: Columns | None, *, known_rows: bool
+) -> DaskTable:
     """Validate the metadata of a Dask array or data frame, without computing its rows."""
     refuse_other_collections(X)
     validation.refuse_what_is_no_table(X)
     table = DaskTable.of(X, known_rows=known_rows)
-    n_features = table.array.shape[1] if table.array.ndim == 2 else 0
-    if reset:
-        validation.set_columns(model, n_features, table.names)
-    else:
-        validation.check_columns(model, n_features, table.names)
-    if model.metric == "cosine":
+    if known is not None:
+        known.check_source(table.columns)
+    if parameters.metric == "cosine":
         table = replace(table, array=table.array.map_blocks(_scale_chunk, dtype=table.array.dtype))
     return table
 
 
-def _scale_source(model: Parameters, source: Source) -> Source:
-    if model.metric == "cosine":
+def _scale_source(parameters: Parameters, source: Source) -> Source:
+    if parameters.metric == "cosine":
         return ScaledSource(source, unit=True)
     return source
 
@@ -210,16 +228,19 @@ def _scale_chunk(chunk: Any) -> Any:
     return chunk
 
 
-def _check_array(model: Parameters, X: Any, *, reset: bool, allow_nan: bool) -> Any:
-    """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
+def _check_array(
+    parameters: Parameters, X: Any, known: Columns | None, *, allow_nan: bool
+) -> tuple[Any, Columns]:
+    """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32, and its
+    columns.
+    """
     validation.refuse_what_is_no_table(X)
-    accept_sparse = "csr" if validation.take_sparse(model) else False
+    accept_sparse = "csr" if parameters.take_sparse else False
     is_half = getattr(X, "dtype", None) == np.float16  # float32 has all of its values
     try:
-        X = validate_data(
-            model,
+        X, columns = validation.check_columns(
             X,
-            reset=reset,
+            known,
             accept_sparse=accept_sparse,
             dtype=np.float32 if is_half else (np.float64, np.float32),
             order="C",
@@ -228,7 +249,7 @@ def _check_array(model: Parameters, X: Any, *, reset: bool, allow_nan: bool) -> 
     except (TypeError, ValueError) as error:
         validation.raise_for_cell(X, error)
         raise
-    allow_nan = allow_nan and validation.take_nan(model) and model.metric != "cosine"
-    validation.check_finite(X, getattr(model, "feature_names_in_", None), allow_nan=allow_nan)
-    X = unit_rows(X) if model.metric == "cosine" else X
-    return narrow_indices(X)
+    allow_nan = allow_nan and parameters.take_nan and parameters.metric != "cosine"
+    validation.check_finite(X, columns.names, allow_nan=allow_nan)
+    X = unit_rows(X) if parameters.metric == "cosine" else X
+    return narrow_indices(X), columns

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf import validation
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.data.dask_arrays import refuse_dask
 from cohirf.data.open_data import map_new_rows, open_training_data
@@ -67,9 +66,9 @@ class DegreesMixin(FittedModel):
         [True, False, True]
         """
         check_is_fitted(self, "n_clusters_")
-        model: Any = self
-        if model.metric in validation.GRAPH_METRICS:
-            return rate_nodes(self._state, X, model.metric)
+        parameters = self._parameters
+        if parameters.is_of_graph:
+            return rate_nodes(self._state, X, parameters.metric)
         degrees = self._state.degrees
         n_clusters = len(degrees.masses)
         is_sparse = n_clusters > DEGREE.dense_clusters and not is_dask(X)
@@ -77,7 +76,7 @@ class DegreesMixin(FittedModel):
             rate: Callable[[Any], Any] = partial(degrees.membership.rate, is_sparse=is_sparse)
         else:
             rate = _rate_without_clusters
-        return _map_rows(self, X, rate, n_clusters)
+        return self._rate_rows(X, rate, n_clusters)
 
     def score_outliers(self, X: Any) -> Any:
         """Return how far each row is from the rows of all clusters; larger means more outlying.
@@ -113,8 +112,8 @@ class DegreesMixin(FittedModel):
         (True, True)
         """
         check_is_fitted(self, "n_clusters_")
-        validation.refuse_graph(self, "score_outliers")
-        return _map_rows(self, X, self._state.degrees.outliers.learn().score, None)
+        self._parameters.refuse_graph("score_outliers")
+        return self._rate_rows(X, self._state.degrees.outliers.learn().score, None)
 
     @property
     def outlier_scores_(self) -> Any:
@@ -159,8 +158,7 @@ class DegreesMixin(FittedModel):
         [0, -1]
         """
         check_is_fitted(self, "n_clusters_")
-        model: Any = self
-        density = density_of(Settings.of(model), self._state)
+        density = density_of(Settings.of(self._parameters, self._columns), self._state)
         if density is None:
             raise AttributeError(
                 "hdbscan_ needs HDBSCAN with Euclidean distances as the base method, its own "
@@ -208,11 +206,37 @@ class DegreesMixin(FittedModel):
         True
         """
         check_is_fitted(self, "n_clusters_")
-        validation.refuse_graph(self, "drift")
+        parameters = self._parameters
+        parameters.refuse_graph("drift")
         refuse_dask(X, "drift")
-        model: Any = self
-        data = open_training_data(model, X, on_cluster=False, state=self._state)
-        return find_drift(self._state, data, getattr(self, "feature_names_in_", None))
+        state = self._state
+        opened = open_training_data(
+            parameters,
+            X,
+            on_cluster=False,
+            known=self._columns,
+            may_miss=state.column_means is not None,
+        )
+        return find_drift(state, opened.data, getattr(self, "feature_names_in_", None))
+
+    def _rate_rows(self, X: Any, function: Any, n_columns: int | None) -> Any:
+        """Return what a function finds for rows without missing cells.
+
+        Rows on a device are copied to this process.
+        """
+        state = self._state
+        apply = partial(
+            _apply_prepared, function=function, means=state.column_means, move=state.landmarks.move
+        )
+        return map_new_rows(
+            self._parameters,
+            self._columns,
+            from_device(X),
+            apply,
+            n_columns,
+            np.float64,
+            has_gaps=state.may_miss,
+        )
 
 
 def density_of(settings: Settings, state: FittedState) -> Any:
@@ -235,19 +259,6 @@ def density_of(settings: Settings, state: FittedState) -> Any:
     ):
         return None
     return state.degrees.density(spanning)
-
-
-def _map_rows(model: Any, X: Any, function: Any, n_columns: int | None) -> Any:
-    """Return what a function finds for rows without missing cells.
-
-    Rows on a device are copied to this process.
-    """
-    X = from_device(X)
-    state: FittedState = model._state
-    apply = partial(
-        _apply_prepared, function=function, means=state.column_means, move=state.landmarks.move
-    )
-    return map_new_rows(model, X, apply, n_columns, np.float64, has_gaps=state.may_miss)
 
 
 def _apply_prepared(X: Any, *, function: Any, means: Any, move: Any) -> Any:

@@ -36,9 +36,10 @@ from cohirf.beyond.majority import majority_consensus
 from cohirf.fit_identity import describe_fit
 from cohirf.fitting.families import Family, choose_family
 from cohirf.fitting.policy import GROUP
-from cohirf.parameters import Parameters, remedies_for
+from cohirf.parameters import Parameters
 from cohirf.planning.memory import read_memory_limit
 from cohirf.problems import Remedies
+from cohirf.validation import Columns
 from cohirf.wording import setting
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
@@ -79,53 +80,49 @@ class Settings:
     remedies: Remedies  # what to change if the clusters are useless
 
     @classmethod
-    def of(cls, model: Parameters) -> Settings:
-        """Return the settings of a model that knows its features.
+    def of(cls, given: Parameters, features: Columns) -> Settings:
+        """Return the settings of parameters, for data with some features.
 
         Raise for parameters that do not fit them.
         """
-        if model.n_jobs == 0:
+        if given.n_jobs == 0:
             raise ValueError(
                 f"{setting('n_jobs', 0)} is not valid: give 1 or more, or -1 for all cores."
             )
-        if isinstance(model.batch_size, str):
-            read_memory_limit(model.batch_size)  # raises for other text
-        n_features = model.n_features_in_
-        is_listed = isinstance(model.views, list)
-        methods = tuple(
-            None if each is None else BaseMethod.of(each) for each in validation.list_methods(model)
-        )
+        if isinstance(given.batch_size, str):
+            read_memory_limit(given.batch_size)  # raises for other text
+        is_listed = isinstance(given.views, list)
+        methods = tuple(None if each is None else BaseMethod.of(each) for each in given.methods)
+        n_features = features.n_features
+        if not is_listed:
+            n_features = validation.count_view_features(given.max_features, n_features)
         return cls(
-            family=choose_family(model.n_clusters, methods),
+            family=choose_family(given.n_clusters, methods),
             methods=methods,
-            columns=tuple(columns for _, columns in validation.list_views(model, n_features))
-            if is_listed
-            else (),
-            n_views=len(methods) if is_listed else int(model.views),
-            n_features=n_features
-            if is_listed
-            else validation.count_view_features(model.max_features, n_features),
-            consensus=partial(_choose_consensus, model.consensus),
-            choose_medoids=_choose_medoid_function(model.medoid),
-            sum_mass=model.medoid_weights,
-            batch_size=int(model.batch_size)
-            if isinstance(model.batch_size, Integral)
-            else model.batch_size,
-            is_local=None if model.batches == "auto" else model.batches == "local",
-            merge=model.merge,
-            by_direction=model.metric == "cosine",
-            min_cluster_size=model.min_cluster_size,
-            size_limits=model.size_limits,
-            max_iter=int(model.max_iter),
-            random_state=model.random_state,
-            checkpoint=model.checkpoint,
-            n_jobs=model.n_jobs
-            if model.device is None
+            columns=given.view_columns(features),
+            n_views=given.n_views,
+            n_features=n_features,
+            consensus=partial(_choose_consensus, given.consensus),
+            choose_medoids=_choose_medoid_function(given.medoid),
+            sum_mass=given.medoid_weights,
+            batch_size=int(given.batch_size)
+            if isinstance(given.batch_size, Integral)
+            else given.batch_size,
+            is_local=None if given.batches == "auto" else given.batches == "local",
+            merge=given.merge,
+            by_direction=given.metric == "cosine",
+            min_cluster_size=given.min_cluster_size,
+            size_limits=given.size_limits,
+            max_iter=int(given.max_iter),
+            random_state=given.random_state,
+            checkpoint=given.checkpoint,
+            n_jobs=given.n_jobs
+            if given.device is None
             else 1,  # a device computes one batch after the other
-            device=model.device,
-            verbose=bool(model.verbose),
-            describe=partial(describe_fit, model, metric=model.metric),
-            remedies=remedies_for(model),
+            device=given.device,
+            verbose=bool(given.verbose),
+            describe=partial(describe_fit, given.nested(), metric=given.metric),
+            remedies=given.remedies,
         )
 
     @property

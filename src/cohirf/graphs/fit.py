@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import (
     Codes,
@@ -59,53 +58,51 @@ from cohirf.summary.state import FinalClusters, FittedState, NodeReach
 
 
 def open_training_graph(
-    model: Parameters, X: Any, sample_weight: Any = None, client: Any = None
+    parameters: Parameters, X: Any, sample_weight: Any = None, client: Any = None
 ) -> Graph:
-    """Check the parameters of a model and its graph, and set the number of features: that of nodes.
-
-    What has no meaning on a graph is refused.
-    """
+    """Check parameters and a graph. What has no meaning on a graph is refused."""
+    metric = f"metric={parameters.metric!r}"
     refused = {
         "sample_weight": sample_weight is not None,
         "client": client is not None,
-        "batch_size": model.batch_size is not None,
-        "batches": model.batches != "auto",
-        "checkpoint": model.checkpoint is not None,
-        "device": model.device is not None,
-        "size_limits": model.size_limits is not None,
+        "batch_size": parameters.batch_size is not None,
+        "batches": parameters.batches != "auto",
+        "checkpoint": parameters.checkpoint is not None,
+        "device": parameters.device is not None,
+        "size_limits": parameters.size_limits is not None,
     }
     for name, is_given in refused.items():
         if is_given:
             raise ValueError(
-                f"{name} does not work with metric={model.metric!r}: a graph is clustered as a "
+                f"{name} does not work with {metric}: a graph is clustered as a "
                 "whole, in this process, and nodes have neither weights nor means. Leave "
                 f"{name} out."
             )
-    if model.merge not in ("auto", CRITERION.name):
+    if parameters.merge not in ("auto", CRITERION.name):
         raise ValueError(
-            f"merge={model.merge!r} does not work with metric={model.metric!r}: the nodes of a "
+            f"merge={parameters.merge!r} does not work with {metric}: the nodes of a "
             f"graph have no means. Leave merge out, or set it to {CRITERION.name!r}."
         )
-    if model.medoid != "cosine":
+    if parameters.medoid != "cosine":
         raise ValueError(
-            f"medoid={model.medoid!r} does not work with metric={model.metric!r}: the medoid of a "
+            f"medoid={parameters.medoid!r} does not work with {metric}: the medoid of a "
             "graph's cluster has the smallest sum of distances. Leave medoid out."
         )
-    if model.n_clusters == "levels":
+    if parameters.n_clusters == "levels":
         raise ValueError(
-            f'n_clusters="levels" does not work with metric={model.metric!r}: medoids alone have '
+            f'n_clusters="levels" does not work with {metric}: medoids alone have '
             'hardly an edge between them. Give a number or "auto".'
         )
-    if isinstance(model.max_features, Integral):
+    if isinstance(parameters.max_features, Integral):
         raise TypeError(
-            f"max_features={model.max_features} does not work with metric={model.metric!r}: give "
+            f"max_features={parameters.max_features} does not work with {metric}: give "
             "the share of the edges in each view, a float in (0, 1]."
         )
-    if isinstance(model.views, list) and any(isinstance(view, tuple) for view in model.views):
+    if isinstance(parameters.views, list) and any(
+        isinstance(view, tuple) for view in parameters.views
+    ):
         raise ValueError("views: a graph has no columns. Give estimators without columns.")
-    graph = open_graph(X, model.metric)
-    validation.set_columns(model, graph.n_nodes, None)
-    return graph
+    return open_graph(X, parameters.metric)
 
 
 def fit_graph(settings: Settings, graph: Graph) -> FittedState:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf import validation
 from cohirf._version import __version__
 from cohirf.rows import ranges
 from cohirf.store.archive import Archive
@@ -35,6 +34,7 @@ from cohirf.store.files import (
 from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
 from cohirf.store.schema import read, write
 from cohirf.summary.state import FittedState
+from cohirf.validation import Columns
 from cohirf.wording import setting
 
 if TYPE_CHECKING:
@@ -230,8 +230,8 @@ def load(
             raise ValueError("it has more bytes than a model")
     state = fitted.state
     model: CoHiRF = restore_model(Path(path), about.model, state.n_features, passed)
-    validation.set_columns(model, state.n_features, fitted.feature_names)
-    return model._become(model, state)
+    columns = Columns.of_source(state.n_features, fitted.feature_names)
+    return model._become(state, columns)
 
 
 def load_about(path: str | os.PathLike[str]) -> About:

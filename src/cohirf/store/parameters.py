@@ -104,7 +104,7 @@ def restore_model(
         if type(model).__name__ != "CoHiRF":
             raise ValueError(f"the model is {reprlib.repr(description['name'])}, not CoHiRF")
         if model.estimator is not None or not isinstance(model.views, int):
-            validation.check_views(model)
+            model._parameters.check_views()
         validation.count_view_features(model.max_features, n_features)
         # asks the base method for its tags; fails for a pipeline with invalid steps
         get_tags(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -13,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.choice import Choice
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.parameters import Parameters
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.numbers import Changes, Step
 from cohirf.summary.state import FittedState
+from cohirf.validation import Columns
 
 Value = TypeVar("Value")
 
@@ -31,12 +34,14 @@ class LookedUp(Generic[Value]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, model: Any, kind: type | None = None) -> Value:
-        if model is None:
+    def __get__(self, instance: Any, kind: type | None = None) -> Value:
+        if instance is None:
             return cast("Value", self)
-        state = getattr(model, "_state", None)
+        state = getattr(instance, "_state", None)
         if state is None:
-            raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
+            raise AttributeError(
+                f"{type(instance).__name__!r} object has no attribute {self._name!r}"
+            )
         return cast("Value", self._read(state))
 
 
@@ -80,17 +85,30 @@ class FittedModel:
     @names_.setter
     def names_(self, names: Mapping[int, str]) -> None:
         check_is_fitted(self, "n_clusters_")
-        self._become(self, self._state.with_names(names))
+        self._become(self._state.with_names(names))
 
-    def _become(self, fitted: FittedModel, state: FittedState) -> Self:
-        """Take over a copy of this model that was fitted or updated, and what was found.
+    @property
+    def _parameters(self) -> Parameters:
+        """The parameters as they are now; functions below the estimator get them as this value."""
+        return Parameters(**{each.name: getattr(self, each.name) for each in fields(Parameters)})
+
+    @property
+    def _columns(self) -> Columns:
+        """The features of the fit."""
+        names = getattr(self, "feature_names_in_", None)
+        return Columns.of_source(self.n_features_in_, names)
+
+    def _become(self, state: FittedState, columns: Columns | None = None) -> Self:
+        """Take over what a fit or an update has found, and columns of its data that are new.
 
         This happens in one step, so that an interrupt leaves the model before or after it.
         """
+        features = (self._columns if columns is None else columns).attributes()
         own = {
             name: value
-            for name, value in vars(fitted).items()
-            if not isinstance(getattr(type(self), name, None), LookedUp)
+            for name, value in vars(self).items()
+            if name not in ("n_features_in_", "feature_names_in_")
+            and not isinstance(getattr(type(self), name, None), LookedUp)
         }
-        self.__dict__ = own | state.attributes() | {"_state": state}
+        self.__dict__ = own | features | state.attributes() | {"_state": state}
         return self

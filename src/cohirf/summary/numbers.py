@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
@@ -328,20 +328,6 @@ def _collect(pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
     for key, value in pairs:
         found.setdefault(key, []).append(value)
     return found
-
-
-class NumberedModel(Protocol):
-    """A model whose clusters have numbers."""
-
-    labels_: Any
-    cluster_numbers_: IntArray
-
-
-def cluster_positions(model: NumberedModel) -> Any:
-    """Return, for each row of a model, the position of its cluster in arrays with an entry for each
-    cluster; or -1.
-    """
-    return positions_of(model.labels_, model.cluster_numbers_)
 
 
 def positions_of(labels: Any, numbers: IntArray) -> Any:

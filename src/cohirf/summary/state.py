@@ -235,6 +235,10 @@ class FittedState:
             summary = Later.known(replace(known, row_map=rows.row_map))
         return replace(self, rows=rows, summary=summary)
 
+    def in_this_process(self) -> FittedState:
+        """Return the state with the results of a device loaded; those on Dask stay there."""
+        return self.gathered() if self.rows.row_map.loads_unasked else self
+
     def with_names(self, names: Mapping[int, str]) -> FittedState:
         """Return the state with these names of clusters and no others.
 

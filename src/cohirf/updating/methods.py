@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, Self
 
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf import validation
 from cohirf.data.open_data import choosing_client, open_training_data
 from cohirf.fitting.settings import Settings
 from cohirf.rows.arrays import from_device
@@ -17,21 +15,11 @@ from cohirf.summary.fitted import FittedModel
 from cohirf.summary.state import FittedState
 from cohirf.updating.forget import forget
 from cohirf.updating.update import recluster, update
-from cohirf.wording import setting
 
 
-def refuse_limits(model: Any) -> None:
-    """Raise if a model has limits of sizes: an update keeps all rows in their clusters."""
-    if model.size_limits is not None:
-        raise ValueError(
-            f"A model with {setting('size_limits', model.size_limits)} cannot be updated: rows "
-            "would have to leave their clusters. Fit all rows again, or label new ones by predict."
-        )
-
-
-def _takes_rows(model: Any) -> bool:
+def _takes_rows(model: UpdatingMixin) -> bool:
     """Return True, or raise: scikit-learn then says that there is no such method, and why."""
-    refuse_limits(model)
+    model._parameters.refuse_limits()
     return True
 
 
@@ -113,15 +101,24 @@ class UpdatingMixin(FittedModel):
         Update 3: 250 rows added, 0 older rows have another number
           grown: 0 (54 rows); 1 (69 rows); 2 (67 rows); 3 (60 rows)
         """
-        # if the update fails, or is interrupted, this model stays as it is
-        updated: Any = copy(self)
-        X = bring_here(updated, X)
-        validation.check_views(updated)
-        before = getattr(updated, "_state", None)
-        with choosing_client(updated, client, X):
-            data = open_training_data(updated, X, on_cluster=client is not None, state=before)
-            state = update(Settings.of(updated), before, data, sample_weight)
-        return self._become(updated, state)
+        parameters = self._parameters
+        parameters.refuse_updates()
+        parameters.check_views()
+        before: FittedState | None = getattr(self, "_state", None)
+        known = None
+        may_miss = True
+        if before is not None:
+            before = before.in_this_process()
+            known = self._columns
+            may_miss = before.column_means is not None
+        X = from_device(X)
+        with choosing_client(parameters, client, X):
+            opened = open_training_data(
+                parameters, X, on_cluster=client is not None, known=known, may_miss=may_miss
+            )
+            settings = Settings.of(parameters, opened.columns)
+            state = update(settings, before, opened.data, sample_weight)
+        return self._become(state, opened.columns)
 
     def forget(self, rows: Any = None, *, updates: Any = None) -> Self:
         """Take rows out of the model again, and run the levels above the rows again.
@@ -169,10 +166,10 @@ class UpdatingMixin(FittedModel):
         750
         """
         check_is_fitted(self, "n_clusters_")
-        updated: Any = copy(self)
-        bring_here(updated, None)
-        state = forget(Settings.of(updated), updated._state, rows, updates)
-        return self._become(updated, state)
+        parameters = self._parameters
+        parameters.refuse_updates()
+        settings = Settings.of(parameters, self._columns)
+        return self._become(forget(settings, self._state.in_this_process(), rows, updates))
 
     def recluster(self) -> Self:
         """Find the clusters of all rows anew, as a fit does, from what the model keeps of the rows.
@@ -198,23 +195,7 @@ class UpdatingMixin(FittedModel):
         (4, 3)
         """
         check_is_fitted(self, "n_clusters_")
-        updated: Any = copy(self)
-        bring_here(updated, None)
-        return self._become(updated, recluster(Settings.of(updated), updated._state))
-
-
-def bring_here(model: Any, X: Any) -> Any:
-    """Load the results of a model that was fitted on a device into this process.
-
-    Return ``X`` in this process, too.
-    """
-    validation.refuse_graph(
-        model,
-        "An update",
-        "clusters depend on all edges. Fit the graph of all nodes, or label new ones by predict.",
-    )
-    refuse_limits(model)
-    state: FittedState | None = getattr(model, "_state", None)
-    if state is not None and state.rows.row_map.loads_unasked:
-        model.gather()
-    return from_device(X)
+        parameters = self._parameters
+        parameters.refuse_updates()
+        settings = Settings.of(parameters, self._columns)
+        return self._become(recluster(settings, self._state.in_this_process()))

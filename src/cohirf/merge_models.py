@@ -13,7 +13,6 @@ from cohirf.fitting.settings import Settings
 from cohirf.rows.later import Later
 from cohirf.summary.summary import Summary
 from cohirf.updating.joining import Member, join, order_members
-from cohirf.updating.methods import bring_here
 
 
 def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
@@ -99,16 +98,15 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     """
     members = [as_member(model) for model in models]
     check_models(models, members, exemplars_only=exemplars_only)
-    merged = copy(models[0])
-    return merged._become(merged, join(members, exemplars_only=exemplars_only))
+    return copy(models[0])._become(join(members, exemplars_only=exemplars_only))
 
 
 def as_member(model: Any) -> Member:
     """Return the settings and the state of a fitted model; results on a device are loaded."""
     check_is_fitted(model, "n_clusters_")
-    loaded = copy(model)
-    bring_here(loaded, None)
-    return Member(Settings.of(loaded), loaded._state)
+    parameters = model._parameters
+    parameters.refuse_updates()
+    return Member(Settings.of(parameters, model._columns), model._state.in_this_process())
 
 
 def find_largest(models: Sequence[Any]) -> int:
@@ -136,10 +134,8 @@ def in_other_units(model: Any, factor: Any, shift: Any) -> Any:
     landmarks = replace(state.landmarks, points=convert(state.landmarks.points), cells=None)
     clusters = replace(state.clusters, exemplars=convert(state.clusters.exemplars))
     summary: Later[Summary | None] = Later.known(replace(member.summary, groups=groups))
-    converted = copy(model)
-    return converted._become(
-        converted, replace(state, clusters=clusters, landmarks=landmarks, summary=summary)
-    )
+    state = replace(state, clusters=clusters, landmarks=landmarks, summary=summary)
+    return copy(model)._become(state)
 
 
 def check_models(models: Sequence[Any], members: Sequence[Member], *, exemplars_only: bool) -> None:
@@ -149,7 +145,7 @@ def check_models(models: Sequence[Any], members: Sequence[Member], *, exemplars_
     first = models[0]
     for number, (model, member) in enumerate(zip(models, members, strict=True)):
         member.summary.row_map.require_here(f"The rows of model {number}")
-        if _features_of(model) != _features_of(first):
+        if model._columns != first._columns:
             raise ValueError(
                 f"Model {number} has other features than the first one: fit all models to the same "
                 "features."
@@ -177,7 +173,3 @@ def check_models(models: Sequence[Any], members: Sequence[Member], *, exemplars_
                 "exemplars_only=True needs models in which every row has a cluster, but model "
                 f"{number} has noise: use a base method that finds none, and min_cluster_size=1."
             )
-
-
-def _features_of(model: Any) -> tuple[Any, ...]:
-    return model.n_features_in_, *getattr(model, "feature_names_in_", ())
