@@ -276,6 +276,9 @@ class CoHiRF(
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
         Names of the features. Only set if all column names of ``X`` are strings.
+    node_names_ : sequence of str or None
+        Names of the nodes of a graph, if it was a table of edges between names or AnnData. A model
+        stores them, with eight bytes more for each. None otherwise.
 
     Notes
     -----
@@ -506,8 +509,9 @@ class CoHiRF(
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
             Rows to label. A source is read block by block. Rows on a device are labelled there. If
             the data are a graph, the distances, or similarities, of new nodes to the nodes of the
-            fit: an array or a sparse matrix of shape (n_new, n_nodes), or a pair (indices,
-            distances).
+            fit: an array or a sparse matrix of shape (n_new, n_nodes), a pair (indices, distances),
+            or a table of edges that :func:`cohirf.open_source` opens, whose new nodes are those
+            that the fit did not have, sorted.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
-from cohirf import CoHiRF, open_source
+from cohirf import CoHiRF, load, open_source
 from cohirf.sources import GraphSource
 from cohirf.sources import graph_files as module
 
@@ -146,6 +146,129 @@ def test_new_nodes_come_from_a_file(tmp_path: Path) -> None:
     assert np.array_equal(model.predict(source), model.predict(GRAPH[:30]))
 
 
+# ---- tables of the edges of new nodes
+
+ALL, _ = make_blobs(220, centers=3, cluster_std=0.6, random_state=3)
+OLD = kneighbors_graph(ALL[:200], 12, mode="distance")
+NEW = NearestNeighbors(n_neighbors=12).fit(ALL[:200]).kneighbors_graph(ALL[200:], mode="distance")
+NAMES = np.array([f"node {number:03}" for number in range(len(ALL))], dtype=object)
+
+
+def as_table(edges: Any, first: int, *, named: bool) -> Any:
+    """Return edges from nodes that are numbered from ``first`` on; half of them turned around."""
+    edges = edges.tocoo()
+    nodes = np.c_[edges.row + first, edges.col]
+    nodes[::2] = nodes[::2, ::-1] if first else nodes[::2]
+    source, target = NAMES[nodes.T] if named else nodes.T
+    return pd.DataFrame({"source": source, "target": target, "distance": edges.data})
+
+
+def open_edges(table: Any, kind: str, folder: Path) -> GraphSource:
+    if kind == "frame":
+        return open_source(table, graph=True)
+    path = folder / f"edges.{kind}"
+    table.to_parquet(path) if kind == "parquet" else table.to_csv(path, index=False)
+    return open_source(path, graph=True)
+
+
+def fit_old(named: bool) -> CoHiRF:
+    source = open_source(as_table(OLD, 0, named=named), graph=True)
+    return CoHiRF(metric="precomputed", n_clusters=3, random_state=0).fit(source)
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet", "csv"])
+@pytest.mark.parametrize("named", [False, True])
+def test_new_nodes_are_those_that_the_fit_did_not_have(
+    kind: str, named: bool, tmp_path: Path
+) -> None:
+    model = fit_old(named)
+    source = open_edges(as_table(NEW, 200, named=named), kind, tmp_path)
+    for method in ("predict", "membership", "transform"):
+        found, expected = (getattr(model, method)(edges) for edges in (source, NEW))
+        assert np.array_equal(found, expected)
+    new_names = source.read_new_names(200, model.node_names_)
+    assert list(new_names or ()) == [NAMES[n] if named else str(n) for n in range(200, 220)]
+
+
+def test_other_edges_do_not_count() -> None:
+    model = fit_old(named=True)
+    table = as_table(NEW, 200, named=True)
+    between = pd.DataFrame({"source": NAMES[200:219], "target": NAMES[201:220], "distance": 0.0})
+    known = as_table(OLD, 0, named=True)
+    source = open_source(pd.concat([between, table, known]), graph=True)
+    assert np.array_equal(model.predict(source), model.predict(NEW))
+
+
+def test_a_node_with_edges_to_new_nodes_only_is_noise() -> None:
+    model = fit_old(named=False)
+    table = pd.DataFrame({"source": [201, 200], "target": [203, 5], "distance": [1.0, 1.0]})
+    found = model.predict(open_source(table, graph=True))
+    assert found.tolist() == [model.labels_[5], -1, -1, -1]
+
+
+def test_names_are_saved(tmp_path: Path) -> None:
+    model = fit_old(named=True)
+    assert list(model.node_names_ or ()) == NAMES[:200].tolist()
+    model.save(tmp_path / "model.cohirf")
+    loaded = load(tmp_path / "model.cohirf")
+    assert list(loaded.node_names_ or ()) == NAMES[:200].tolist()
+    source = open_source(as_table(NEW, 200, named=True), graph=True)
+    assert np.array_equal(loaded.predict(source), model.predict(NEW))
+
+
+def test_numbers_and_names_are_not_mixed() -> None:
+    for named in (False, True):
+        source = open_source(as_table(NEW, 200, named=not named), graph=True)
+        with pytest.raises(ValueError, match="the graph of the fit had"):
+            fit_old(named).predict(source)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_table_without_new_nodes_is_refused(named: bool) -> None:
+    source = open_source(as_table(OLD, 0, named=named), graph=True)
+    with pytest.raises(ValueError, match=r"has no new node: .* as \.npz"):
+        fit_old(named).predict(source)
+
+
+def test_names_that_repeat_are_refused() -> None:
+    source = open_source(as_table(NEW, 200, named=True), graph=True)
+    with pytest.raises(ValueError, match="3 nodes of the fit have only 2 different names"):
+        source.read_new(3, ["a", "b", "a"])
+
+
+# ---- text
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_csv_file_of_edges_is_a_graph(named: bool, tmp_path: Path) -> None:
+    edge_table(named=named).to_csv(tmp_path / "edges.csv", index=False)
+    source = open_source(tmp_path / "edges.csv", graph=True)
+    assert np.array_equal(labels_of(source), EXPECTED)
+    assert (source.read_names() is not None) == named
+
+
+def test_a_csv_file_may_have_no_header(tmp_path: Path) -> None:
+    table = edge_table()[["source", "target", "distance"]]
+    table.to_csv(tmp_path / "edges.csv", index=False, header=False, sep=" ")
+    source = open_source(tmp_path / "edges.csv", graph=True, header=False, delimiter=" ")
+    assert np.array_equal(labels_of(source), EXPECTED)
+
+
+@pytest.mark.parametrize("names", [["007", "1", "2"], ["1e3", "1", "2"], [str(10**17), "1", "2"]])
+def test_texts_that_are_not_written_as_numbers_from_0_on_are_names(
+    names: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "edges.csv").write_text("a,b,d\n" + "".join(f"{n},NA,1\n" for n in names))
+    source = open_source(tmp_path / "edges.csv", graph=True)
+    assert list(source.read_names() or ()) == sorted([*names, "NA"])
+
+
+def test_a_distance_that_is_no_number_is_named(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("a,b,d\nx,y,1\ny,z,far\n")
+    with pytest.raises(ValueError, match="column 'd' holds 'far', which is not a number"):
+        open_source(tmp_path / "edges.csv", graph=True)
+
+
 # ---- what is refused
 
 
@@ -211,15 +334,6 @@ def test_a_bad_table_of_edges_is_refused(changes: Any, message: str) -> None:
     table = {"source": [0, 1, 2], "target": [1, 2, 0], "distance": [1.0, 2.0, 3.0]} | changes
     with pytest.raises(ValueError, match=message):
         CoHiRF(metric="precomputed").fit(open_source(pd.DataFrame(table), graph=True))
-
-
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("method", ["predict", "membership", "transform"])
-def test_a_table_of_edges_does_not_say_which_nodes_are_new(method: str, named: bool) -> None:
-    source = open_source(edge_table(named=named), graph=True)
-    model = CoHiRF(metric="precomputed", n_clusters=3, random_state=0).fit(source)
-    with pytest.raises(ValueError, match=r"a column for each node of the fit, or as the pair"):
-        getattr(model, method)(source)
 
 
 def write_parts(path: Path, **changes: Any) -> Path:
@@ -291,12 +405,6 @@ def test_a_graph_without_its_metric_is_refused() -> None:
     for method in (model.predict, model.membership, model.transform, model.partial_fit):
         with pytest.raises(TypeError, match="is a graph, and metric='euclidean' is of rows"):
             method(source)
-
-
-def test_text_is_refused_with_a_way_to_read_it(tmp_path: Path) -> None:
-    edge_table().to_csv(tmp_path / "edges.csv", index=False)
-    with pytest.raises(TypeError, match=r"pandas\.read_csv"):
-        open_source(tmp_path / "edges.csv", graph=True)
 
 
 def test_a_table_of_two_columns_is_refused() -> None:

@@ -411,6 +411,7 @@ def make_state(
         feature_agreement=np.full(n_nodes, np.nan),
         summary=Later.known(None),
         reach=_reach_of(views, found, labels[place[views.groups]]),
+        node_names=graph.names,
     )
 
 

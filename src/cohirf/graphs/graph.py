@@ -5,7 +5,7 @@ need.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from scipy import sparse
 from cohirf.optional import is_installed
 from cohirf.rows.arrays import narrow_indices
 from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.rows.texts import Texts
 from cohirf.sources import GraphSource, Source
 
 SIMILARITIES = "affinity"  # the ``metric`` with which larger values are nearer
@@ -39,11 +40,14 @@ class Graph:
         Whether these are distances or similarities.
     square : array of float, shape (n_nodes, n_nodes), or None
         The square array of distances, if one was given.
+    names : Texts or None
+        The names of the nodes, if they have some.
     """
 
     matrix: Any
     metric: str
     square: FloatArray | None = None
+    names: Texts | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -424,7 +428,7 @@ def open_graph(X: Any, metric: str) -> Graph:
     """
     is_similar = metric == SIMILARITIES
     if isinstance(X, GraphSource):
-        X = X.read()
+        return replace(open_graph(X.read(), metric), names=X.read_names())
     if isinstance(X, tuple):
         matrix = _open_pair(X, is_similar=is_similar)
     elif sparse.issparse(X):
@@ -447,14 +451,14 @@ def open_graph(X: Any, metric: str) -> Graph:
     return Graph(matrix, metric)
 
 
-def open_new_edges(X: Any, metric: str, n_nodes: int) -> Any:
-    """Check the edges of new nodes to the ``n_nodes`` nodes of a fit.
+def open_new_edges(X: Any, metric: str, n_nodes: int, names: Texts | None) -> Any:
+    """Check the edges of new nodes to the ``n_nodes`` nodes of a fit, which may have names.
 
     Returns a CSR array with a row for each new node.
     """
     is_similar = metric == SIMILARITIES
     if isinstance(X, GraphSource):
-        X = X.read_new()
+        X = X.read_new(n_nodes, names)
     if isinstance(X, tuple):
         return _open_pair(X, is_similar=is_similar, n_nodes=n_nodes)
     if sparse.issparse(X):

@@ -28,7 +28,7 @@ def predict_nodes(state: FittedState, X: Any, metric: str) -> IntArray:
     if that is within the limit of the cluster. Otherwise, its neighbours in clusters vote, with the
     inverse of their rank or with their similarity. Without any, it is noise.
     """
-    edges = open_new_edges(X, metric, state.n_rows)
+    edges = open_new_edges(X, metric, state.n_rows, state.node_names)
     labels = _labels_of_nodes(state)
     distances = to_distances(edges) if metric == SIMILARITIES else edges
     if state.reach is None:
@@ -46,7 +46,7 @@ def rate_nodes(state: FittedState, X: Any, metric: str) -> Any:
 
     Nodes without a neighbour in a cluster have the shares of the clusters among all nodes.
     """
-    edges = open_new_edges(X, metric, state.n_rows)
+    edges = open_new_edges(X, metric, state.n_rows, state.node_names)
     votes = _count_votes(state, edges, _labels_of_nodes(state), metric)
     if votes.nnz:  # divided by the most votes of each row, so that no sum is infinite, and no share
         most = np.asarray(votes.max(axis=1).todense()).ravel()
@@ -64,7 +64,7 @@ def rate_nodes(state: FittedState, X: Any, metric: str) -> Any:
 
 def measure_nodes(state: FittedState, X: Any, metric: str) -> FloatArray:
     """Return the distance of each new node to each medoid; infinite where there is no edge."""
-    edges = open_new_edges(X, metric, state.n_rows)
+    edges = open_new_edges(X, metric, state.n_rows, state.node_names)
     distances = to_distances(edges) if metric == SIMILARITIES else edges
     medoids = state.clusters.medoid_indices
     place = np.full(state.n_rows, -1)

@@ -135,16 +135,22 @@ class CsvTable(Table):
         """Convert columns of numbers to a temporary Arrow file, block by block, and open that as a
         source.
         """
+        return TableSource(self.convert(self._infer_types(columns)), origin=self)
+
+    def convert(self, types: dict[str, str], missing: Sequence[str] | None = None) -> ArrowTable:
+        """Convert columns to the given types of Arrow, block by block, in a temporary file.
+
+        ``missing`` are the texts of missing cells; by default those that Arrow knows.
+        """
         arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
         target = TemporaryFile()
-        types = self._infer_types(columns)
         schema = arrow.schema([(name, arrow.type_for_alias(one)) for name, one in types.items()])
         with arrow.ipc.new_file(target.file, schema) as writer:
-            for batch in self._read_batches(types):
+            for batch in self._read_batches(types, missing):
                 writer.write_batch(batch)
         target.file.flush()
         self.refuse_changes()
-        return TableSource(ArrowTable(target), origin=self)
+        return ArrowTable(target)
 
     def _infer_types(self, columns: ColumnChoice) -> dict[str, str]:
         """Return the chosen columns and their types after conversion, inferred from the beginning

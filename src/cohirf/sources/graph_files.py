@@ -11,6 +11,7 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,14 @@ from scipy import sparse
 
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import row_blocks, take_places
+from cohirf.rows.texts import Texts
 from cohirf.sources.files import FileStamp, naming, shown
 from cohirf.sources.policy import READ
 from cohirf.sources.source import rows_within
 from cohirf.sources.tables import ARROW_NUMBERS, Table
 
 EDGE_COLUMNS = ("source", "target", "distance")
+WRITTEN_NUMBER = r"^(0|[1-9][0-9]{0,17})$"  # others are names, such as 007
 NODES_PER_EDGE = 16  # larger numbers than so many for each edge are names that look like numbers
 CATEGORIES = re.compile(r"dictionary<values=(\w+), .*>")  # Arrow's name of the type
 USUAL = "distances"  # where scanpy keeps them in obsp
@@ -36,7 +39,7 @@ class GraphSource(ABC):
     """Base class of sources of graphs: all edges, read at once.
 
     :func:`cohirf.open_source` returns one with ``graph=True``. Pass it to ``fit`` or ``predict`` of
-    ``CoHiRF(metric="precomputed")`` or ``metric="affinity"``; a table of edges to ``fit`` only.
+    ``CoHiRF(metric="precomputed")`` or ``metric="affinity"``.
 
     Attributes
     ----------
@@ -51,12 +54,22 @@ class GraphSource(ABC):
     def read(self) -> Any:
         """Return the graph: a CSR array, a square array, or a pair (indices, distances)."""
 
-    def read_new(self) -> Any:
-        """Return the edges of new nodes to those of a fit, as ``predict`` takes them."""
+    def read_new(self, n_nodes: int, names: Sequence[str] | None) -> Any:
+        """Return the edges of new nodes to those of a fit, as ``predict`` takes them.
+
+        The fit had ``n_nodes`` nodes, which may have names.
+        """
         return self.read()
 
-    def read_names(self) -> Sequence[str] | None:
+    def read_names(self) -> Texts | None:
         """Return the name of each node; None if nodes have numbers only."""
+        return None
+
+    def read_new_names(self, n_nodes: int, names: Sequence[str] | None) -> Sequence[str] | None:
+        """Return the name of each new node that ``predict`` labels, in its order.
+
+        None if rows of a matrix have no names.
+        """
         return None
 
     def __repr__(self) -> str:
@@ -94,13 +107,15 @@ class NpzGraph(GraphSource):
 class EdgeTable(GraphSource):
     """A table with a row for each edge: source, target, and distance or similarity.
 
-    Nodes are numbers from 0 on, or texts, which are numbered in their order.
+    Nodes are numbers from 0 on, or texts, which are numbered in their order. In a file that is
+    text, such as CSV, nodes are numbers if all of them are written as numbers are.
     """
 
-    def __init__(self, table: Table, columns: Any = None) -> None:
-        super().__init__(table.name)
+    def __init__(self, table: Table, columns: Any = None, *, text_file: str | None = None) -> None:
+        super().__init__(text_file or table.name)
         self._table = table
-        self._columns = _choose_columns(table, columns)
+        self._is_written = text_file is not None  # nodes that are numbers are text
+        self._columns = choose_edge_columns(table, columns)
         source, target, value = self._columns
         if table.types[value] not in ARROW_NUMBERS:
             raise ValueError(
@@ -114,12 +129,12 @@ class EdgeTable(GraphSource):
                 f"{target!r} {table.types[target]}: give both as whole numbers from 0 on, or both "
                 "as text."
             )
-        self._is_named = kinds == {"text"}
+        self._is_text = kinds == {"text"}
 
     def read(self) -> Any:
         """Return the edges as a CSR array: one pass counts those of each node, another fills it."""
         names = self.read_names()
-        find = _find_names(names) if names is not None else self._as_numbers
+        find = self._as_numbers if names is None else _find_names(names)
         counts = np.zeros(len(names) if names is not None else 0, dtype=np.int64)
         n_edges = n_nodes = 0
         for source, target, values in self._blocks(find):
@@ -142,22 +157,93 @@ class EdgeTable(GraphSource):
             data[places] = values
         return _sorted_csr((data, indices, indptr.astype(kind)), (len(counts), len(counts)))
 
-    def read_new(self) -> Any:
-        """Raise: the numbers, and the order of names, are those of this table, not of the fit."""
-        raise ValueError(
-            f"{self.name} is a table of edges, which does not say which nodes are new: give the "
-            "edges of new nodes as a sparse matrix with a row for each of them and a column for "
-            "each node of the fit, or as the pair (indices, distances); in a file, as .npz."
-        )
+    def read_new(self, n_nodes: int, names: Sequence[str] | None) -> Any:
+        """Return the edges between new nodes, which the fit did not have, and those that it had.
 
-    def read_names(self) -> Sequence[str] | None:
+        They may stand in either direction. Other edges do not count.
+        """
+        new = self._find_new(n_nodes, names)
+        find = self._as_numbers if names is None else _find_names([*names, *new])
+        rows = []
+        columns = []
+        data = []
+        for source, target, values in self._blocks(find):
+            for one, two in ((source, target), (target, source)):
+                is_new = np.flatnonzero((one >= n_nodes) & (two < n_nodes))
+                rows.append(one[is_new] - n_nodes)
+                columns.append(two[is_new])
+                data.append(values[is_new])
+        edges = (np.concatenate(data), (np.concatenate(rows), np.concatenate(columns)))
+        return sparse.coo_array(edges, shape=(len(new), n_nodes))
+
+    def read_new_names(self, n_nodes: int, names: Sequence[str] | None) -> Sequence[str]:
+        """Return the names of the nodes that the fit did not have, or their numbers."""
+        return [str(node) for node in self._find_new(n_nodes, names)]
+
+    def read_names(self) -> Texts | None:
         """Return the names of the nodes, sorted; None if they are numbers."""
-        if not self._is_named:
+        return self._names
+
+    @cached_property
+    def _names(self) -> Texts | None:
+        if not self._is_text or self._has_written_numbers:
             return None
+        return Texts.of(self._list_names(lambda column: column))
+
+    @cached_property
+    def _has_written_numbers(self) -> bool:
+        """Whether the nodes of a file that is text are numbers."""
+        if not self._is_written:
+            return False
+        compute = import_optional("pyarrow.compute", "arrow", "A table of edges")
+        n_edges = n_nodes = 0
+        for batch in self._table.read(self._columns[:2]):
+            for column in batch.columns:
+                are_numbers = compute.match_substring_regex(column, WRITTEN_NUMBER)
+                if not compute.all(are_numbers, min_count=0).as_py():
+                    return False
+                n_nodes = max(n_nodes, int(self._as_numbers(column).max(initial=-1)) + 1)
+            n_edges += len(batch)
+        return _are_near(n_nodes, n_edges)
+
+    def _find_new(self, n_nodes: int, names: Sequence[str] | None) -> Sequence[Any]:
+        """Return the nodes that a fit did not have, in their order."""
+        is_named = self._names is not None
+        if is_named != (names is not None):
+            kinds = ("names", "numbers") if is_named else ("numbers", "names")
+            raise ValueError(
+                f"{self.name} has {kinds[0]} of nodes, and the graph of the fit had {kinds[1]}: "
+                f"give the edges of new nodes with {kinds[1]}, or as .npz: a matrix with a row for "
+                "each new node and a column for each node of the fit."
+            )
+        new: Sequence[Any]
+        if names is None:
+            new = range(n_nodes, self._count_numbers())
+            which = f"numbers from {n_nodes} on"
+        else:
+            new = self._list_names(_leave_out(names))
+            which = "names that the fit did not have"
+        if not new:
+            raise ValueError(
+                f"{self.name} has no new node: new nodes have {which}. Give the edges of others as "
+                ".npz: a matrix with a row for each and a column for each node of the fit."
+            )
+        return new
+
+    def _count_numbers(self) -> int:
+        n_edges = n_nodes = 0
+        for source, target, values in self._blocks(self._as_numbers):
+            n_edges += len(values)
+            n_nodes = max(n_nodes, int(max(source.max(initial=-1), target.max(initial=-1))) + 1)
+            self._refuse_numbers(source, target, n_edges, n_nodes)
+        return n_nodes
+
+    def _list_names(self, choose: Callable[[Any], Any]) -> list[str]:
+        """Return the names that are chosen from each column of names, sorted."""
         found: set[str] = set()
         for batch in self._table.read(self._columns[:2]):
             for column in batch.columns:
-                found.update(_decode(column).unique().to_pylist())
+                found.update(choose(_decode(column).unique()).to_pylist())
         if None in found:
             raise ValueError(f"{self.name} has an edge without a node: leave missing nodes out.")
         return sorted(found)
@@ -174,6 +260,8 @@ class EdgeTable(GraphSource):
             yield *nodes, values.to_numpy(zero_copy_only=False)
 
     def _as_numbers(self, column: Any) -> NDArray[np.int64]:
+        if self._is_text:
+            return np.asarray(column.cast("int64").to_numpy(zero_copy_only=False))
         numbers = np.asarray(column.to_numpy(zero_copy_only=False))
         if numbers.dtype == np.uint64 and numbers.max(initial=0) >= 2**63:
             raise ValueError(
@@ -186,7 +274,7 @@ class EdgeTable(GraphSource):
         lowest = min(source.min(initial=0), target.min(initial=0))
         if lowest < 0:
             raise ValueError(f"{self.name} has a node {lowest}: give whole numbers from 0 on.")
-        if n_nodes > NODES_PER_EDGE * (n_edges + READ.piece_rows):
+        if not _are_near(n_nodes, n_edges):
             raise ValueError(
                 f"{self.name} has a node {n_nodes - 1:,}, and only {n_edges:,} edges up to there: "
                 "nodes are numbered from 0 on. Give other numbers as text."
@@ -212,11 +300,11 @@ class AnnDataGraph(GraphSource):
             found = _make_csr(shape, lambda name, below: _read_stored(group[name], below=below))
             return found if kind == "csr_matrix" else sparse.csr_array(found.T.tocsr())
 
-    def read_names(self) -> Sequence[str]:
+    def read_names(self) -> Texts:
         """Return the names of the observations."""
         io = import_optional("anndata", "anndata", "Reading AnnData").io
         with self._open() as root, naming(shown(self._path), "AnnData"):
-            return [str(name) for name in io.read_elem(root["obs"]).index]
+            return Texts.of(str(name) for name in io.read_elem(root["obs"]).index)
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
@@ -313,7 +401,8 @@ def _read_small(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 # ---- columns of edges
 
 
-def _choose_columns(table: Table, columns: Any) -> list[str]:
+def choose_edge_columns(table: Table, columns: Any) -> list[str]:
+    """Return the columns of source, target, and distance or similarity."""
     if columns is None:
         usual = all(name in table.types for name in EDGE_COLUMNS)
         names = list(EDGE_COLUMNS) if usual else list(table.types)[:3]
@@ -325,6 +414,11 @@ def _choose_columns(table: Table, columns: Any) -> list[str]:
             "source, target and distance. Name them: columns=[source, target, distance]."
         )
     return names
+
+
+def _are_near(n_nodes: int, n_edges: int) -> bool:
+    """Return whether numbers of nodes are not much larger than how many edges there are."""
+    return n_nodes <= NODES_PER_EDGE * (n_edges + READ.piece_rows)
 
 
 def _kind_of_nodes(stored: str) -> str:
@@ -343,12 +437,34 @@ def _decode(column: Any) -> Any:
 
 def _find_names(names: Sequence[str]) -> Callable[[Any], NDArray[np.int64]]:
     """Return a function that returns the places of texts among names."""
-    arrow = import_optional("pyarrow", "arrow", "A table of edges")
     compute = import_optional("pyarrow.compute", "arrow", "A table of edges")
+    known = _known_names(names)
 
     def find(column: Any) -> NDArray[np.int64]:
-        value_set = arrow.array(names, column.type)
-        found = compute.index_in(column, value_set=value_set)
+        found = compute.index_in(column.cast("large_string"), value_set=known)
         return np.asarray(found.to_numpy(zero_copy_only=False)).astype(np.int64)
 
     return find
+
+
+def _leave_out(names: Sequence[str]) -> Callable[[Any], Any]:
+    """Return a function that leaves known names out of a column."""
+    compute = import_optional("pyarrow.compute", "arrow", "A table of edges")
+    known = _known_names(names)
+    n_distinct = len(known.unique())
+    if n_distinct < len(names):
+        raise ValueError(
+            f"The {len(names):,} nodes of the fit have only {n_distinct:,} different names: give "
+            "the edges of new nodes as .npz: a matrix with a row for each of them and a column for "
+            "each node of the fit."
+        )
+
+    def leave_out(column: Any) -> Any:
+        return column.filter(compute.is_null(compute.index_in(column.cast("large_string"), known)))
+
+    return leave_out
+
+
+def _known_names(names: Sequence[str]) -> Any:
+    arrow = import_optional("pyarrow", "arrow", "A table of edges")
+    return arrow.array(list(names), arrow.large_string())

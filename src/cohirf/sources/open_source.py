@@ -27,7 +27,14 @@ from scipy import sparse
 
 from cohirf.sources.arrays import METADATA, ArraySource, DaskSource, NpySource, ZarrSource
 from cohirf.sources.csv import CsvTable
-from cohirf.sources.graph_files import USUAL, AnnDataGraph, EdgeTable, GraphSource, NpzGraph
+from cohirf.sources.graph_files import (
+    USUAL,
+    AnnDataGraph,
+    EdgeTable,
+    GraphSource,
+    NpzGraph,
+    choose_edge_columns,
+)
 from cohirf.sources.source import ColumnChoice, Source, choose_numbers
 from cohirf.sources.tables import (
     ArrowTable,
@@ -138,10 +145,10 @@ def open_source(
           ``indices`` and ``distances``, as vector indexes return them;
         - ``.h5ad``, ``.zarr``: AnnData, of which ``obsp["distances"]`` is read, or the matrix in
           ``obsp`` that is named: ``graph="connectivities"`` (extra ``anndata``);
-        - ``.parquet``, ``.arrow``, or a data frame: an edge in each row, with the columns
+        - ``.parquet``, ``.arrow``, ``.csv``, or a data frame: an edge in each row, with the columns
           ``source``, ``target`` and ``distance``, those that ``columns`` names, or the first three.
           Nodes are whole numbers from 0 on, or text, and then they are numbered in the order of
-          their names. ``fit`` alone takes it: ``predict`` takes the edges of new nodes as ``.npz``.
+          their names. In a CSV file they are numbers if all are written as whole numbers are.
 
         Edges are read in blocks when the graph is fitted, and take the memory of a CSR matrix.
 
@@ -232,10 +239,9 @@ def _open_graph(data: Any, columns: ColumnChoice, key: str, **options: Any) -> G
             "table of edges."
         )
     if isinstance(table, CsvTable):
-        raise TypeError(
-            f"{table.name} is text: give a graph as a Parquet file or as a data frame, such as "
-            "pandas.read_csv returns."
-        )
+        names = choose_edge_columns(table, columns)
+        types = dict(zip(names, ("string", "string", "double"), strict=True))
+        return EdgeTable(table.convert(types, missing=("",)), names, text_file=table.name)
     return EdgeTable(table, columns)
 
 

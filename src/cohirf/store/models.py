@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from cohirf.estimator import CoHiRF
 
 MODEL_KIND = "cohirf-model"
-MODEL_VERSION = 15
+MODEL_VERSION = 16
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from cohirf.landmarks import Landmarks
 from cohirf.rows import ranges
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.later import Later
+from cohirf.rows.texts import Texts
 from cohirf.summary.numbers import Changes, Step, positions_of
 from cohirf.summary.policy import KEEP
 from cohirf.summary.rows import Lookups, RowResults
@@ -111,6 +112,8 @@ class FittedState:
     history: Annotated[tuple[Step, ...], ranges.Holds(_check_history, "summary")] = ()
     names: dict[int, str] = field(default_factory=dict)  # of clusters, by their numbers
     reach: NodeReach | None = None  # of a graph, if a method found its clusters by density
+    # of a graph whose nodes have names
+    node_names: Annotated[Texts | None, ranges.one_for_each("n_rows")] = None
 
     @property
     def n_rows(self) -> int:
@@ -224,6 +227,7 @@ class FittedState:
             "feature_agreement_": self.feature_agreement,
             "changes_": self.changes,
             "history_": self.history,
+            "node_names_": self.node_names,
         }
 
     def gathered(self) -> FittedState:

@@ -70,14 +70,19 @@ def test_a_table_of_edges_keeps_the_names_of_nodes(cohirf, folder):
     assert "node " in outcome.out
 
 
-def test_new_nodes_do_not_come_as_a_table_of_edges(cohirf, graph):
-    cohirf("fit", graph, "--graph", "--clusters", 3, "--model", "model.cohirf")
+def test_new_nodes_come_as_a_table_of_edges(cohirf, folder):
     edges = GRAPH.tocoo()
-    table = {"source": edges.row, "target": edges.col, "distance": edges.data}
-    pd.DataFrame(table).to_parquet("edges.parquet")
-    outcome = cohirf("predict", "model.cohirf", "edges.parquet", "--out", "new.csv")
-    assert outcome.code == 2
-    assert "in a file, as .npz" in outcome.err
+    names = np.array([*NAMES, "late"], dtype=object)
+    table = {"a": names[edges.row], "b": names[edges.col], "d": edges.data}
+    written = {"index": False, "header": False, "sep": "|"}
+    pd.DataFrame(table).to_csv("edges.csv", **written)
+    options = ("--graph", "--no-header", "--delimiter", "|", "--model", "model.cohirf")
+    assert cohirf("fit", "edges.csv", *options, "--clusters", 3).code == 0
+    pd.DataFrame({"a": ["late"], "b": [NAMES[7]], "d": [0.5]}).to_csv("new.csv", **written)
+    assert cohirf("predict", "model.cohirf", "new.csv", "--out", "labels.csv").code == 0
+    found = pd.read_csv("labels.csv")
+    assert found["node"].tolist() == ["late"]
+    assert found["cluster"].tolist() == [load("model.cohirf").labels_[7]]
 
 
 def test_a_base_method_is_told_of_the_graph(cohirf, graph):

@@ -26,8 +26,11 @@ from cohirf.app.cli.policy import DEFAULT, OUTPUT
 from cohirf.app.cli.summary import fact_grid, summarize_model
 from cohirf.planning import peak_bytes, reset_peak
 from cohirf.sources import GraphSource
-from cohirf.store import Origin, save_model
+from cohirf.store import Origin, load_about, save_model
 from cohirf.wording import percent
+
+# how a table of edges is written: options of open_source
+WRITTEN = ("delimiter", "header", "sheet")
 
 
 def is_of_graph(model: CoHiRF) -> bool:
@@ -35,9 +38,21 @@ def is_of_graph(model: CoHiRF) -> bool:
     return model.metric in ("precomputed", "affinity")
 
 
-def open_graph_file(data: Path, *, similar: bool) -> GraphSource:
-    """Open a graph; of AnnData, the distances or the connectivities."""
-    return open_source(data, graph="connectivities" if similar else "distances")
+def open_graph_file(data: Path, *, similar: bool, **written: Any) -> GraphSource:
+    """Open a graph; of AnnData, the distances or the connectivities.
+
+    ``written`` says how a table of edges is written: delimiter, header, sheet.
+    """
+    return open_source(data, graph="connectivities" if similar else "distances", **written)
+
+
+def open_new_nodes(data: Path, model: Path, *, similar: bool) -> GraphSource:
+    """Open edges of new nodes, which are written as those of the fit; of another format, as usual."""
+    origin = load_about(model).origin
+    written = {}
+    if origin is not None and Path(origin.data).suffix.lower() == data.suffix.lower():
+        written = {name: origin.options.get(name) for name in WRITTEN}
+    return open_graph_file(data, similar=similar, **written)
 
 
 def fit_graph_file(
@@ -59,7 +74,8 @@ def fit_graph_file(
     """
     console = Console.on(screen)
     flags = [flag for flag, value in refused.items() if value]
-    if about != DataOptions():
+    written = {name: getattr(about, name) for name in WRITTEN}
+    if about != DataOptions(**written):
         flags.append("options for columns")
     if flags:
         raise BadInputError(
@@ -71,7 +87,7 @@ def fit_graph_file(
     base = read_base_method(named, [*(method.param or []), *radius])
     parameters = {"random_state": DEFAULT.seed, **read_parameters(given)}
     check_files(targets, data, None, None)
-    source = open_graph_file(data, similar=similar)
+    source = open_graph_file(data, similar=similar, **written)
     names = source.read_names()
     reset_peak()
     started = time.perf_counter()
@@ -81,7 +97,7 @@ def fit_graph_file(
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(model)}
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
-    document["written"] = _write_files(targets, model, names, data, console)
+    document["written"] = _write_files(targets, model, names, data, written, console)
     nothing = (
         "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later."
     )
@@ -111,14 +127,16 @@ def _write_files(
     model: CoHiRF,
     names: Sequence[str] | None,
     data: Path,
+    written: dict[str, Any],
     console: Console,
 ) -> dict[str, str]:
     """Write the files, each atomically, and return their paths."""
     if targets.out is not None:
         save_labels(targets.out, np.asarray(model.labels_), console, names=names)
     if targets.model is not None:
-        origin = Origin(str(data), {"graph": True}, command_line())
+        options = {"graph": True, **written}
+        origin = Origin(str(data), options, command_line())
         with holding(targets.model, console):
             save_model(model, targets.model, overwrite=targets.force, origin=origin)
-    written = {"labels": targets.out, "model": targets.model}
-    return {name: str(path) for name, path in written.items() if path is not None}
+    paths = {"labels": targets.out, "model": targets.model}
+    return {name: str(path) for name, path in paths.items() if path is not None}

@@ -17,7 +17,7 @@ from cohirf import Changes, CoHiRF, Drift, load
 from cohirf import merge as merge_models
 from cohirf.app.cli.console import Console, TextGrid
 from cohirf.app.cli.errors import BadInputError, ExitCode, Interrupted
-from cohirf.app.cli.graphs import is_of_graph, open_graph_file
+from cohirf.app.cli.graphs import is_of_graph, open_new_nodes
 from cohirf.app.cli.options import ScreenOptions
 from cohirf.app.cli.outputs import (
     LABEL_FILES,
@@ -63,10 +63,11 @@ def predict_file(model: Path, data: Path, screen: ScreenOptions, *, out: Path, f
     refuse_same({"--out": out}, {"MODEL": model})
     fitted, preparation = open_model(model)
     if is_of_graph(fitted):
-        source = open_graph_file(data, similar=fitted.metric == "affinity")
+        source = open_new_nodes(data, model, similar=fitted.metric == "affinity")
         labels = fitted.predict(source)
         document = {"command": "predict", **describe_sizes(labels)}
-        save_labels(out, labels, console)
+        names = source.read_new_names(fitted.n_features_in_, fitted.node_names_)
+        save_labels(out, labels, console, names=names)
     else:
         prepared = read_new_rows(data, model, preparation, console)
         labels = fitted.predict(prepared.source)

@@ -57,7 +57,7 @@ DataFile = Annotated[
     argument(
         "DATA",
         "The data: a Parquet, CSV, Arrow, .npy or Zarr file, a spreadsheet, or a folder of Parquet "
-        "files; with --graph a .npz, Parquet or .h5ad file.",
+        "files; with --graph a .npz, Parquet, CSV or .h5ad file.",
     ),
 ]
 ModelFile = Annotated[Path, argument("MODEL", "The file that cohirf fit --model has written.")]
