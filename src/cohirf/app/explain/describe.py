@@ -32,7 +32,7 @@ from cohirf.app.explain.facts import Fact
 from cohirf.app.explain.policy import BETWEEN, SAMPLE, WORD
 from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.app.explain.study import Sample, add_rare, draw, draw_sample, make_study
-from cohirf.app.explain.table import Table, read_table
+from cohirf.app.explain.table import Table, read_table, set_far_aside
 from cohirf.app.explain.words import (
     choose_names,
     is_true,
@@ -519,7 +519,7 @@ def name_partition(
     """
     labels = np.asarray(labels)
     rows = add_rare(labels, draw(len(labels), SAMPLE.described.most))
-    table = read_table(X, rows, feature_names)
+    table = set_far_aside(read_table(X, rows, feature_names), labels[rows])
     return name_clusters(
         find_traits(table, labels[rows], np.arange(int(labels.max(initial=-1)) + 1))
     )

@@ -768,9 +768,10 @@ def find_missing(table: Table, labels: IntArray, cluster: int) -> tuple[list[str
 
 def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> tuple[float, int]:
     """Return the adjusted Rand index of clusters and the combined levels of columns, and how many
-    of these there are.
+    of these there are: among the rows that are in a cluster.
     """
-    groups = _combine_levels(table, names)
+    groups = _combine_levels(table, names)[labels >= 0]
+    labels = labels[labels >= 0]
     return float(adjusted_rand_score(labels, groups)), len(np.unique(groups))
 
 
@@ -822,9 +823,12 @@ def _has_few_values(table: Table, column: int) -> bool:
 def find_repeated(table: Table, labels: IntArray, besides: Collection[str] = ()) -> tuple[str, ...]:
     """Return the columns whose combined levels are nearly the same groups of rows: one, or up to
     five of them, categories or numbers with few values, but not those ``besides``.
+
+    Rows in no cluster do not count.
     """
     names = [name for name in list_leveled(table) if name not in besides]
-    levels = {name: _levels_of_rows(table, name) for name in names}
+    levels = {name: _levels_of_rows(table, name)[labels >= 0] for name in names}
+    labels = labels[labels >= 0]
     found: tuple[str, ...] = ()
     groups = np.zeros(len(labels), dtype=np.int64)
     best = 0.0

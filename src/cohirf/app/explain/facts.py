@@ -26,7 +26,8 @@ class Fact:
         most rows of their cluster have; how much the clusters and combined levels of columns are
         the same groups; the share of the rows that have no cell in any of the columns; the share of
         the rows that are between two clusters; or how dense rows are there (``BadlyFitting``
-        defines these). Missing cells do not count, but of levels.
+        defines these). Missing cells do not count, but of levels; nor do numbers of rows in no
+        cluster that are further from those of all clusters than three times their range.
     value : float
         The statistic of the rows of the clusters. Dates are days since 1970-01-01.
     clusters : tuple of int

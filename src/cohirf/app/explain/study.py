@@ -40,6 +40,7 @@ from cohirf.app.explain.table import (
     read_prepared,
     read_rows,
     read_table,
+    set_far_aside,
 )
 from cohirf.app.explain.words import shorten
 from cohirf.app.preparation import Boolean, Classes, LeftOut, Number, Vector
@@ -379,8 +380,9 @@ class Sample:
 
     @cached_property
     def table(self) -> Table:
-        """The columns of these rows in their original units."""
-        return replace(self.study.read_table(self.rows), weights=self.weights)
+        """The columns of these rows in their original units, without far numbers of noise."""
+        table = replace(self.study.read_table(self.rows), weights=self.weights)
+        return set_far_aside(table, self.labels)
 
     @cached_property
     def labels(self) -> IntArray:

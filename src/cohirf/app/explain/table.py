@@ -25,6 +25,7 @@ from cohirf import CoHiRF
 from cohirf.app.explain.policy import LEVEL, SAMPLE
 from cohirf.app.explain.words import plain_name, say_value, shorten
 from cohirf.app.preparation.kinds import Boolean, LeftOut
+from cohirf.app.preparation.policy import SCALE
 from cohirf.inspection import column_means, fill_missing, refuse_what_is_no_table
 from cohirf.rows import FloatArray, IntArray
 from cohirf.sources import ScaledSource, unit_rows
@@ -404,6 +405,32 @@ def _stack(rows: IntArray, made: list[tuple[Feature, FloatArray]]) -> Table:
     if is_known.all():
         return Table(rows, matrix, features)
     return Table(rows, to_numbers(matrix), features, known=is_known)
+
+
+def set_far_aside(table: Table, labels: IntArray) -> Table:
+    """Return a table without the numbers of rows in no cluster that are far from those of all rows
+    in clusters, as of a total line: it takes them as missing.
+
+    One such number would be most of the mean of all other rows, and of the deviation.
+    """
+    columns = [at for at, one in enumerate(table.features) if one.kind in ("number", "date")]
+    is_noise = labels < 0
+    if not columns or not is_noise.any() or is_noise.all() or sparse.issparse(table.values):
+        return table
+    known = np.ones(table.values.shape, dtype=bool) if table.known is None else table.known.copy()
+    values = table.values.copy()
+    of_clusters = np.where(known & ~is_noise[:, None], values, np.nan)
+    for column in columns:
+        inside = of_clusters[~np.isnan(of_clusters[:, column]), column]
+        if len(inside) == 0:
+            continue
+        reach = SCALE.far * (inside.max() - inside.min())
+        cells = values[:, column]
+        is_far = (cells < inside.min() - reach) | (cells > inside.max() + reach)
+        is_far &= is_noise & (reach > 0)
+        values[is_far, column] = inside.mean()
+        known[is_far, column] = False
+    return table if known.all() else replace(table, values=values, known=known)
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:
