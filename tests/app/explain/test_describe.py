@@ -562,8 +562,8 @@ def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
     headline = make_headline(found, None, prepared)
     assert headline.count == "2 clusters in 101 rows."
     assert headline.exceptions == (
-        "city 100 is unlike all others, and in no cluster. 1 row (city 7) has values in fewer than "
-        "half of the columns that were used; the rest was filled."
+        "city 100 lies apart from all others, and is in no cluster. 1 row (city 7) has values in "
+        "fewer than half of the columns that were used; the rest was filled."
     )
     assert make_headline(found, None).count.endswith("of the rows are noise, in no cluster.")
     summary = summarize(check_study(model, prepared, None, None), "Cities")

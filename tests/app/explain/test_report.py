@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import DBSCAN, KMeans
@@ -16,6 +17,7 @@ from cohirf.app.explain.history import describe_history, draw_shapes
 from cohirf.app.explain.policy import PAGE, SAMPLE, Size
 from cohirf.app.explain.report import summarize, write_update_report
 from cohirf.app.explain.study import check_study, draw_diagnosed
+from cohirf.app.preparation import prepare
 from cohirf.summary.numbers import Step
 
 
@@ -419,3 +421,12 @@ def test_both_pages_have_the_section(updated, tmp_path):
         assert '<th scope="row" class="number">3</th>' in page
     assert "&lt;b&gt;" in short
     assert "<script" not in short
+
+
+def test_a_row_beside_clusters_of_equal_rows_has_a_page(tmp_path):
+    frame = pd.DataFrame({"taxa": ["Rodent"] * 31 + ["Bird"] * 13 + ["Reptile"] * 9 + ["Rabbit"]})
+    prepared = prepare(frame)
+    model = CoHiRF(random_state=0).fit(prepared)
+    assert np.sum(model.labels_ < 0) == 1
+    write_report(model, prepared, path=tmp_path / "taxa.html")
+    assert "They are nearly the levels of taxa." in (tmp_path / "taxa.html").read_text()

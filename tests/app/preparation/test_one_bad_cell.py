@@ -116,7 +116,7 @@ def test_a_total_line_changes_nothing_and_is_listed():
     description, headline = tell(pd.concat([table, total], ignore_index=True))
     assert [one.name for one in description.clusters] == [one.name for one in clean.clusters]
     assert description.sizes.tolist() == clean.sizes.tolist()
-    assert "Total is unlike all others, and in no cluster." in headline.exceptions
+    assert "Total lies apart from all others, and is in no cluster." in headline.exceptions
     assert headline.trust == before.trust
     assert 120 in list_odd_rows(description)
 

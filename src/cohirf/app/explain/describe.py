@@ -442,7 +442,7 @@ def say_repeated(table: Table, labels: IntArray, columns: tuple[str, ...], n_clu
     else:
         what = "values"
     number = f"{n_levels:,} " if n_levels == n_clusters else ""
-    nearly = "" if isclose(index, 1) else "nearly "
+    nearly = "" if isclose(index, 1) and n_levels == n_clusters else "nearly "
     words = f"They are {nearly}the {number}{what} of {join_words(columns)}."
     of_levels = float(n_levels)
     return Fact(words, "adjusted Rand index", index, columns=columns, other=of_levels)
@@ -984,10 +984,11 @@ def say_exceptions(description: Description, data: Any) -> str:
         verbs = ("was", "it numbers") if len(blocks) == 1 else ("were", "they number")
         said.append(f"{join_words(blocks)} {verbs[0]} left out: {verbs[1]} blocks of rows.")
     if names := description.name_noise(data):
-        said.append(
-            f"{join_words(names)} {'is' if len(names) == 1 else 'are'} unlike all others, and in "
-            "no cluster."
-        )
+        is_one = len(names) == 1
+        where = f"{'is' if is_one else 'are'} in no cluster"
+        if _is_noise_apart(description):
+            where = f"{'lies' if is_one else 'lie'} apart from all others, and {where}"
+        said.append(f"{join_words(names)} {where}.")
     if data.source.n_rows == description.n_rows:
         rows = data.mostly_filled()
     else:
@@ -1002,6 +1003,15 @@ def say_exceptions(description: Description, data: Any) -> str:
         filled = "values in fewer than half of the columns that were used; the rest was filled"
         said.append(f"{count_of(n_filled, 'row')}{such_as} {have} {filled}.")
     return " ".join(said)
+
+
+def _is_noise_apart(description: Description) -> bool:
+    """Return whether all rows in no cluster are clearly further from the nearest cluster than its
+    rows are from each other.
+    """
+    noise = np.flatnonzero(np.asarray(description.model.labels_) < 0).tolist()
+    distance = {one.row: one.distance for one in description.badly_fitting.loose}
+    return all(distance.get(row, 0.0) >= BETWEEN.loose for row in noise)
 
 
 def say_trust(diagnosis: Diagnosis, *, has_gaps: bool = True) -> tuple[str, str]:

@@ -767,12 +767,12 @@ def find_missing(table: Table, labels: IntArray, cluster: int) -> tuple[list[str
 
 
 def agree_with_levels(table: Table, labels: IntArray, names: Sequence[str]) -> tuple[float, int]:
-    """Return the adjusted Rand index of clusters and the combined levels of columns, and how many
-    of these there are: among the rows that are in a cluster.
+    """Return the adjusted Rand index of clusters and the combined levels of columns, of the rows
+    that are in a cluster, and how many combinations there are in all rows.
     """
-    groups = _combine_levels(table, names)[labels >= 0]
-    labels = labels[labels >= 0]
-    return float(adjusted_rand_score(labels, groups)), len(np.unique(groups))
+    groups = _combine_levels(table, names)
+    is_in = labels >= 0
+    return float(adjusted_rand_score(labels[is_in], groups[is_in])), len(np.unique(groups))
 
 
 def _combine_levels(table: Table, names: Sequence[str]) -> IntArray:

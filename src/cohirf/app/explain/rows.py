@@ -246,7 +246,7 @@ def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> lis
     nearest = to_clustered.argmin(axis=1)
     own = labels[clustered]
     typical = {
-        label: float(np.nanmedian(distance[own == label]))
+        label: _median_of_known(distance[own == label])
         for label in np.unique(own[nearest]).tolist()
     }
     rows = model.landmark_indices_[aside].tolist()
@@ -256,6 +256,12 @@ def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> lis
         LooseRow(row, label, distance / (typical[label] or np.inf))
         for row, label, distance in parts
     ]
+
+
+def _median_of_known(distance: FloatArray) -> float:
+    """Return the median distance; 0 of a cluster whose rows are all equal, and have none."""
+    known = distance[~np.isnan(distance)]
+    return float(np.median(known)) if len(known) else 0.0
 
 
 def _find_others(labels: IntArray, nearest: FloatArray) -> tuple[IntArray, FloatArray]:
