@@ -321,6 +321,8 @@ def check_values(fact, table, labels, is_here):
 def without_far(values, labels):
     """Return numbers without those of noise that are far from those of all clusters."""
     inside = values[labels >= 0]
+    if len(np.unique(labels[labels >= 0])) < 2:
+        return values
     low, high = np.nanmin(inside), np.nanmax(inside)
     is_far = (values < low - 3 * (high - low)) | (values > high + 3 * (high - low))
     return np.where(is_far & (labels < 0), np.nan, values)

@@ -411,11 +411,13 @@ def set_far_aside(table: Table, labels: IntArray) -> Table:
     """Return a table without the numbers of rows in no cluster that are far from those of all rows
     in clusters, as of a total line: it takes them as missing.
 
-    One such number would be most of the mean of all other rows, and of the deviation.
+    One such number would be most of the mean of all other rows, and of the deviation. It is what
+    sets a single cluster apart.
     """
     columns = [at for at, one in enumerate(table.features) if one.kind in ("number", "date")]
     is_noise = labels < 0
-    if not columns or not is_noise.any() or is_noise.all() or sparse.issparse(table.values):
+    n_clusters = len(np.unique(labels[~is_noise]))
+    if not columns or not is_noise.any() or n_clusters < 2 or sparse.issparse(table.values):
         return table
     known = np.ones(table.values.shape, dtype=bool) if table.known is None else table.known.copy()
     values = table.values.copy()
