@@ -228,3 +228,14 @@ def test_a_number_that_is_missing_in_a_vector_is_named_with_a_remedy_that_helps(
         "give a column of lists of numbers, all of one length, in a Parquet or Arrow file or a "
         "data frame" in said
     )
+
+
+def test_branches_of_the_tree_of_topics_have_the_names_of_topics(cohirf, docs):
+    given = ("--vectors", "v", "--text", "body", "--id-column", "id", "--clusters", "4")
+    assert cohirf("fit", "docs.parquet", *given, "--model", "docs.cohirf", "--seed", "0").code == 0
+    names = load("docs.cohirf").names_
+    lines = cohirf("tree", "docs.cohirf").out.splitlines()[1:]
+    branches = [line.partition("): ")[2] for line in lines if "cluster " not in line]
+    assert len(branches) == 2
+    assert all({*branch.split(" / ")} <= {*names.values()} for branch in branches)
+    assert sorted(branch.count(" / ") + 1 for branch in branches) in ([2, 2], [2, 3])

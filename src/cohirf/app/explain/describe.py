@@ -622,9 +622,25 @@ def name_tree(
     traits = find_traits_of_sets(sample.table, groups, sets)
     others = [sibling.get(node.groups, ()) for node in branches]
     splits = find_splits(sample.table, groups, sets, others)
+    has_topics = sample.study.has_vectors and bool(model.names_)
     for node, of_branch, split in zip(branches, traits, splits, strict=True):
-        names[node.groups] = name_clusters([of_branch[: WORD.branch_traits]], [split])[0]
+        if has_topics:
+            within = sample.labels[np.isin(groups, node.groups)]
+            names[node.groups] = _list_topics(described, within)
+        else:
+            names[node.groups] = name_clusters([of_branch[: WORD.branch_traits]], [split])[0]
     return NamedTree(outline, names)
+
+
+def _list_topics(described: Description, labels: IntArray) -> str:
+    """Return the names of the largest clusters of some rows, which texts have given: numbers of
+    vectors say nothing.
+    """
+    clusters, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    numbers = described.model.cluster_numbers_[clusters[np.argsort(-sizes, kind="stable")]]
+    names = [described.name(number) for number in numbers[: WORD.branch_topics].tolist()]
+    n_more = len(numbers) - len(names)
+    return " / ".join([*names, *([f"{n_more:,} more"] if n_more else [])])
 
 
 def _is_part(node: Node, root: Node) -> bool:
@@ -960,7 +976,7 @@ def say_separation(
     if found.is_apart:
         return "It is not sure that there are these clusters."
     if share <= BETWEEN.touching:
-        return f"They touch: {between}."
+        return f"They touch{':' if share else ', though'} {between}."
     if share <= BETWEEN.overlapping:
         return f"They overlap: {between}, where the border could as well be elsewhere."
     return (

@@ -121,6 +121,7 @@ class WordPolicy:
     near: float = 0.1  # relative difference up to which a figure in a name is true
     table_traits: int = 3
     branch_traits: int = 2  # in the name of a branch
+    branch_topics: int = 3  # of texts, in the name of a branch
     named_clusters: int = 6  # in the headline, at most
     named_rows: int = 3  # in the headline, at most
     findings: int = 3  # clusters, and features, that are said to have changed
