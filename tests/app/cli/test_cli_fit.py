@@ -589,7 +589,7 @@ def test_a_category_whose_levels_are_the_clusters_stays_and_the_way_without_it_i
 ):
     outcome = cohirf("fit", "regions.csv", "--json")
     document = json.loads(outcome.out)
-    assert "They are nearly the 3 levels of region." in document["headline"]
+    assert "They are nearly the levels of region." in document["headline"]
     assert "To find groups in the other columns, leave region out." in document["headline"]
     assert "kinds of rows" not in document["headline"]
     assert (

@@ -13,6 +13,8 @@ from cohirf import CoHiRF, open_source
 from cohirf.app.explain.effects import (
     find_missing,
     find_phrases,
+    find_repeated,
+    find_same,
     find_traits,
     find_traits_of_sets,
     measure_effects,
@@ -314,3 +316,28 @@ def test_a_cluster_whose_cells_are_missing_is_told_by_them():
     table = read_table(pd.DataFrame({"x": x, "y": y, "z": z}), np.arange(100))
     assert find_missing(table, labels, 0) == (["x", "y"], 58 / 60)
     assert find_missing(table, labels, 1)[0] == []
+
+
+def test_columns_that_are_the_clusters_are_said_rather_than_one_that_nearly_is():
+    cancer = np.repeat([0.0, 1.0, 0.0, 1.0], [860, 110, 20, 10])
+    mutant = np.repeat([0.0, 0.0, 1.0, 1.0], [860, 110, 20, 10])
+    table = read_table(pd.DataFrame({"cancer": cancer, "mutant": mutant}), np.arange(1000))
+    labels = (2 * mutant + cancer).astype(int)
+    assert set(find_repeated(table, labels)) == {"cancer", "mutant"}
+    labels[:5] = 4
+    assert find_repeated(table, labels) == ("cancer",)
+
+
+def test_rows_in_no_cluster_do_not_say_whether_clusters_repeat_a_column():
+    group = np.repeat([0.0, 1.0, 2.0], 20)
+    table = read_table(pd.DataFrame({"group": group}), np.arange(60))
+    labels = np.where(np.arange(60) % 4 == 0, -1, group).astype(int)
+    assert find_repeated(table, labels) == ("group",)
+
+
+def test_columns_that_say_the_same_are_found_alone_and_together():
+    start, end = np.random.default_rng(0).integers(3, size=(2, 300)).astype(float)
+    table = pd.DataFrame({"start": start, "end": end, "way": 3 * start + end, "place": -start})
+    read = read_table(table.assign(other=np.arange(300.0) % 7), np.arange(300))
+    assert find_same(read, ("start",)) == ("place",)
+    assert set(find_same(read, ("way",))) == {"start", "end"}

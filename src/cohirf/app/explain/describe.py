@@ -429,9 +429,8 @@ def say_followed(followed: Followed) -> Fact:
 
 
 def say_repeated(table: Table, labels: IntArray, columns: tuple[str, ...], n_clusters: int) -> Fact:
-    """Return that clusters are the levels of some columns, or nearly so.
-
-    And how many levels there are, if there are as many clusters.
+    """Return that clusters are the levels of some columns, and how many there are; or that they
+    nearly are.
     """
     index, n_levels = agree_with_levels(table, labels, columns)
     kinds = {feature.name: feature.kind for feature in table.features}
@@ -441,9 +440,9 @@ def say_repeated(table: Table, labels: IntArray, columns: tuple[str, ...], n_clu
         what = "levels"
     else:
         what = "values"
-    number = f"{n_levels:,} " if n_levels == n_clusters else ""
-    nearly = "" if isclose(index, 1) and n_levels == n_clusters else "nearly "
-    words = f"They are {nearly}the {number}{what} of {join_words(columns)}."
+    is_same = isclose(index, 1) and n_levels == n_clusters
+    which = f"the {n_levels:,}" if is_same else "nearly the"
+    words = f"They are {which} {what} of {join_words(columns)}."
     of_levels = float(n_levels)
     return Fact(words, "adjusted Rand index", index, columns=columns, other=of_levels)
 

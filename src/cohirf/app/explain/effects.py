@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isclose
 from operator import itemgetter
 from typing import Any
 
@@ -830,9 +831,10 @@ def find_repeated(table: Table, labels: IntArray, besides: Collection[str] = ())
     levels = {name: _levels_of_rows(table, name)[labels >= 0] for name in names}
     labels = labels[labels >= 0]
     found: tuple[str, ...] = ()
+    nearly: tuple[str, ...] = ()
     groups = np.zeros(len(labels), dtype=np.int64)
     best = 0.0
-    while levels and len(found) < TRAIT.combined and best < TRAIT.repeated:
+    while levels and len(found) < TRAIT.combined and not isclose(best, 1):
         crossed = {name: groups * (int(codes.max()) + 1) + codes for name, codes in levels.items()}
         alike = {name: float(adjusted_rand_score(labels, codes)) for name, codes in crossed.items()}
         nearest = sorted(alike, key=alike.__getitem__, reverse=True)[: TRAIT.tried_categories]
@@ -842,7 +844,9 @@ def find_repeated(table: Table, labels: IntArray, besides: Collection[str] = ())
         groups = crossed[nearest[0]]
         best = alike[nearest[0]]
         levels = {name: levels[name] for name in nearest[1:]}
-    return found if best >= TRAIT.repeated else ()
+        # one column is said rather than two that are hardly nearer, but not if two are the clusters
+        nearly = nearly or (found if best >= TRAIT.repeated else ())
+    return found if isclose(best, 1) else nearly
 
 
 def find_same(table: Table, names: Sequence[str]) -> tuple[str, ...]:
