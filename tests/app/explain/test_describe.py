@@ -314,7 +314,7 @@ def test_columns_that_clusters_repeat_are_left_out_by_the_name_of_the_table():
     description = replace(describe_clusters(model, prepared), repeated=("sold weekday",))
     headline = make_headline(description, model.diagnose(), prepared)
     kept = prepared.preparation.kept[0]
-    assert headline.trust == "To find groups in the other columns, leave sold out."
+    assert headline.trust == "To find groups in the other column, x, leave sold out."
     assert kept.cycles == ("weekday",)
 
 
@@ -449,7 +449,7 @@ def test_clusters_that_only_follow_a_column_are_no_kinds_of_rows():
     assert f"{share:.0%} of the rows have the commonest batch of their" in headline.sizes
     assert "apart" not in headline.separation
     assert "use them as kinds of rows" not in headline.trust
-    assert headline.trust.endswith("To find groups in the other columns, leave batch out.")
+    assert headline.trust.endswith("To find groups in the other column, conc, leave batch out.")
 
 
 def test_a_column_of_many_levels_is_not_followed():

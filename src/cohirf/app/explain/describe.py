@@ -846,7 +846,9 @@ def _judge(
     made = [] if data is None else find_made(description, data)
     if not made or is_apart or tone == "poor":
         return trust, tone
-    advice = f"To find groups in the other columns, leave {join_words(made)} out."
+    others = {shorten(column.name) for column in data.preparation.kept} - {*made}
+    where = "the other columns" if len(others) > 1 else f"the other column, {others.pop()}"
+    advice = f"To find groups in {where}, leave {join_words(made)} out."
     return advice if description.repeated else f"{trust} {advice}".lstrip(), "fair"
 
 
