@@ -81,8 +81,7 @@ def test_a_column_that_is_not_there_is_refused(container, name):
         (np.zeros(2, dtype=[("a", "f8"), ("b", "f8")]), r"data.npy has shape \(2,\)"),
         (
             np.array([[{}]]),
-            "data.npy cannot be read as .npy: Array can't be memory-mapped: Python objects in "
-            "dtype",
+            "data.npy cannot be read as .npy: it holds Python objects",
         ),
     ],
 )

@@ -280,13 +280,13 @@ def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
 
 def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monkeypatch):
     csv = write(make_data(), tmp_path / "data.csv")
-    infer = CsvTable._infer_types
+    infer = CsvTable.infer_types
 
     def infer_and_touch(self, *args):
         os.utime(csv, ns=(10**18, 10**18))
         return infer(self, *args)
 
-    monkeypatch.setattr(CsvTable, "_infer_types", infer_and_touch)
+    monkeypatch.setattr(CsvTable, "infer_types", infer_and_touch)
     with pytest.raises(SourceChangedError, match=r"data.csv has changed since it was opened"):
         open_source(csv)
 

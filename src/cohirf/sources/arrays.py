@@ -15,8 +15,9 @@ from scipy import sparse
 
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import IntArray, row_blocks
-from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
+from cohirf.sources.files import FileStamp, SourceChangedError, naming, reading, shown
 from cohirf.sources.policy import READ
+from cohirf.sources.remote import stamp
 from cohirf.sources.source import ColumnChoice, Source, StreamedSource, rows_within
 
 METADATA = (".zarray", "zarr.json", ".zgroup")  # every Zarr folder contains one of them
@@ -67,14 +68,15 @@ class NpySource(Source):
     format_name = ".npy"
 
     def __init__(self, path: str | os.PathLike[str], columns: ColumnChoice = None) -> None:
-        self._file = FileStamp.of(path)
-        with naming(self._file.name, ".npy"):
-            header = np.lib.format.open_memmap(self._file.path, mode="r")  # reads only the header
-        super().__init__(self._file.name, header.shape, header.dtype, columns=columns)
-        self._width = header.shape[1]
-        self._stored = header.dtype
-        self._offset = int(header.offset)
-        self._by_column = not header.flags.c_contiguous
+        self._file = stamp(path)
+        with reading(self._file, ".npy"), self._file.open() as file:
+            shape, is_fortran, self._stored = _read_header(file)
+            self._offset = file.tell()
+            if self._offset + math.prod(shape) * self._stored.itemsize > self._file.size:
+                raise EOFError("it ends before its last row")
+        super().__init__(self._file.name, shape, self._stored, columns=columns)
+        self._width = shape[1]
+        self._by_column = is_fortran and min(shape) > 1
 
     @property
     def _nearby(self) -> int:
@@ -93,13 +95,13 @@ class NpySource(Source):
             chosen = np.arange(self._width)
         else:
             chosen = np.array(self._columns)
-        with naming(self._file.name, ".npy"), self._file.path.open("rb") as file:
+        with reading(self._file, ".npy"), self._file.open() as file:
             if self._by_column:
                 for place, column in enumerate(chosen.tolist()):
                     out[:, place] = self._read(file, column * self.n_rows + start, len(out))
             elif self._stored == self.dtype and self._columns is None:
                 file.seek(self._offset + start * self._width * self._stored.itemsize)
-                if file.readinto(out.data) < out.nbytes:
+                if file.readinto(out.data) < out.nbytes:  # type: ignore[attr-defined]
                     raise EOFError(f"it ends before row {start + len(out):,}")
             else:
                 for block in row_blocks(
@@ -114,16 +116,32 @@ class NpySource(Source):
     def _read(self, file: BinaryIO, cell: int, n_cells: int) -> NDArray[Any]:
         """Return consecutive cells, from number ``cell`` on."""
         file.seek(self._offset + cell * self._stored.itemsize)
-        values = np.fromfile(file, self._stored, n_cells)
-        if len(values) < n_cells:
+        values = np.empty(n_cells, self._stored)
+        if file.readinto(values.data.cast("B")) < values.nbytes:  # type: ignore[attr-defined]
             raise EOFError("it ends before its last row")
         return values
+
+
+def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether the order is Fortran's, and type.
+
+    The file is then at its first cell.
+    """
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        shape, is_fortran, stored = np.lib.format.read_array_header_1_0(file)
+    else:  # version 3 is for names of fields that are not Latin, which a table of numbers has not
+        shape, is_fortran, stored = np.lib.format.read_array_header_2_0(file)
+    if stored.hasobject:
+        raise ValueError("it holds Python objects")
+    return shape, is_fortran, stored
 
 
 class ZarrSource(StreamedSource):
     """A two-dimensional Zarr array, which is decoded a few rows of chunks at a time."""
 
     format_name = "Zarr"
+    is_remote = False
 
     def __init__(self, data: str | os.PathLike[str] | Any, columns: ColumnChoice = None) -> None:
         self._path = _path_of(data)

@@ -16,8 +16,10 @@ from itertools import islice
 from typing import IO, Any, NamedTuple
 
 from cohirf.optional import import_optional
-from cohirf.sources.files import FileStamp, naming
+from cohirf.sources.datasets import DataSet
+from cohirf.sources.files import StoredFile, reading
 from cohirf.sources.policy import CSV
+from cohirf.sources.remote import each, stamp
 from cohirf.sources.source import ColumnChoice, Source, choose_names, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 from cohirf.store.files import TemporaryFile
@@ -66,9 +68,13 @@ class CsvTable(Table):
 
     format_name = "CSV"
     options = ("delimiter", "header")
+    has_sets = True
 
     def __init__(
-        self, path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None
+        self,
+        path: str | os.PathLike[str] | StoredFile,
+        delimiter: str | None = None,
+        header: bool | None = None,
     ) -> None:
         if delimiter is not None and (
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"'
@@ -77,7 +83,7 @@ class CsvTable(Table):
                 f"{setting('delimiter', delimiter)} is not valid: give one character, such as "
                 "; or a tab."
             )
-        self._file = FileStamp.of(path)
+        self._file = stamp(path)
         self._header = header
         with self._naming():
             self.encoding = self._find_encoding()
@@ -108,11 +114,16 @@ class CsvTable(Table):
         said += [f"{count_of(self._n_titles, 'title line')} skipped"] if self._n_titles else []
         self.format = ", ".join(said)
 
+    @classmethod
+    def join(cls, data: DataSet, **options: Any) -> Table:
+        """Return the files of a data set as one table."""
+        return JoinedCsv(data.name, each(lambda file: cls(file, **options), data.files))
+
     def read(
         self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
     ) -> Iterator[Any]:
         """Yield batches of text: what its cells are is decided when all of them are seen."""
-        yield from self._read_batches(dict.fromkeys(columns, "string"), missing=MISSING)
+        yield from self.read_batches(dict.fromkeys(columns, "string"), missing=MISSING)
 
     def find_places(self, rows: Iterable[int]) -> dict[int, str]:
         """Return the line on which each of the given rows begins, as text.
@@ -135,24 +146,16 @@ class CsvTable(Table):
         """Convert columns of numbers to a temporary Arrow file, block by block, and open that as a
         source.
         """
-        return TableSource(self.convert(self._infer_types(columns)), origin=self)
+        return TableSource(self.convert(self.infer_types(columns)), origin=self)
 
     def convert(self, types: dict[str, str], missing: Sequence[str] | None = None) -> ArrowTable:
         """Convert columns to the given types of Arrow, block by block, in a temporary file.
 
         ``missing`` are the texts of missing cells; by default those that Arrow knows.
         """
-        arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
-        target = TemporaryFile()
-        schema = arrow.schema([(name, arrow.type_for_alias(one)) for name, one in types.items()])
-        with arrow.ipc.new_file(target.file, schema) as writer:
-            for batch in self._read_batches(types, missing):
-                writer.write_batch(batch)
-        target.file.flush()
-        self.refuse_changes()
-        return ArrowTable(target)
+        return convert([self], types, missing)
 
-    def _infer_types(self, columns: ColumnChoice) -> dict[str, str]:
+    def infer_types(self, columns: ColumnChoice) -> dict[str, str]:
         """Return the chosen columns and their types after conversion, inferred from the beginning
         of the file.
         """
@@ -180,9 +183,7 @@ class CsvTable(Table):
         arrow_csv = import_optional("pyarrow.csv", "arrow", "Reading a CSV file")
         file = open_file(self._file)
         return arrow_csv.open_csv(
-            arrow.CompressedInputStream(file, "gzip")
-            if self._file.path.suffix.lower() == ".gz"
-            else file,
+            arrow.CompressedInputStream(file, "gzip") if ".gz" in self._file.suffixes else file,
             arrow_csv.ReadOptions(
                 block_size=CSV.block_bytes,
                 column_names=self._names,
@@ -199,7 +200,7 @@ class CsvTable(Table):
             ),
         )
 
-    def _read_batches(
+    def read_batches(
         self, types: dict[str, str], missing: Sequence[str] | None = None
     ) -> Iterator[Any]:
         """Yield record batches of the given columns with the given types."""
@@ -208,7 +209,7 @@ class CsvTable(Table):
 
     def _naming(self) -> AbstractContextManager[None]:
         """Make reading errors name the file and, if possible, the line, or column and value."""
-        return naming(self._file.name, "CSV", self._explain)
+        return reading(self._file, "CSV", self._explain)
 
     def _explain(self, message: str) -> str:
         if message == "Empty CSV file":
@@ -300,7 +301,7 @@ class CsvTable(Table):
         """Return the delimiter that divides the beginning of the file into rows of equally many
         cells.
         """
-        is_tsv = any(suffix.lower() == ".tsv" for suffix in self._file.path.suffixes)
+        is_tsv = ".tsv" in self._file.suffixes
         if is_tsv:
             preferred: Sequence[str] = sorted(DELIMITERS, key=lambda one: one != "\t")
         else:
@@ -320,10 +321,65 @@ class CsvTable(Table):
         with self._open_bytes() as opened, io.TextIOWrapper(opened, encoding, newline="") as text:
             yield text
 
-    def _open_bytes(self) -> IO[bytes]:
-        if self._file.path.suffix.lower() == ".gz":
-            return gzip.open(self._file.path, "rb")  # type: ignore[return-value]  # it reads bytes as a file does
-        return self._file.path.open("rb")
+    @contextmanager
+    def _open_bytes(self) -> Iterator[IO[bytes]]:
+        with self._file.open() as opened:
+            if ".gz" in self._file.suffixes:
+                with gzip.open(opened, "rb") as unpacked:
+                    yield unpacked  # type: ignore[misc]  # it reads bytes as a file does
+            else:
+                yield opened
+
+
+class JoinedCsv(Table):
+    """CSV files with the same columns, one after another."""
+
+    format_name = "CSV"
+    options = CsvTable.options
+
+    def __init__(self, name: str, tables: Sequence[CsvTable]) -> None:
+        super().__init__(name, tables[0].types, (), [file for one in tables for file in one._files])
+        self._tables = list(tables)
+        self.parts = {table.name: table.types for table in tables}
+        self.format = tables[0].format
+
+    def read(
+        self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
+    ) -> Iterator[Any]:
+        """Yield batches of text from all files."""
+        for table in self._tables:
+            yield from table.read(columns)
+
+    def to_source(self, columns: ColumnChoice = None) -> Source:
+        """Convert columns of numbers of all files to one temporary Arrow file."""
+        for name in choose_names(self._tables[0].name, list(self.types), columns):
+            self.refuse_difference(name, ", or choose others with columns=[...]")
+        types = self._tables[0].infer_types(columns)
+        for table in self._tables[1:]:
+            others = table.infer_types(list(types))
+            types = {name: one if one == others[name] else "double" for name, one in types.items()}
+        return TableSource(self.convert(types), origin=self)
+
+    def convert(self, types: dict[str, str], missing: Sequence[str] | None = None) -> ArrowTable:
+        """Convert columns of all files, as those of one are."""
+        return convert(self._tables, types, missing)
+
+
+def convert(
+    tables: Sequence[CsvTable], types: dict[str, str], missing: Sequence[str] | None
+) -> ArrowTable:
+    """Convert columns of files to the given types of Arrow, in one temporary file."""
+    arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
+    target = TemporaryFile()
+    schema = arrow.schema([(name, arrow.type_for_alias(one)) for name, one in types.items()])
+    with arrow.ipc.new_file(target.file, schema) as writer:
+        for table in tables:
+            for batch in table.read_batches(types, missing):
+                writer.write_batch(batch)
+    target.file.flush()
+    for table in tables:
+        table.refuse_changes()
+    return ArrowTable(target)
 
 
 def name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[str]:

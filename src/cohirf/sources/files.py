@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 import numpy as np
 
@@ -20,8 +21,42 @@ class SourceChangedError(OSError):
     """A file of a source has changed since the source was opened."""
 
 
+class StoredFile(ABC):
+    """A file of a source as it was when it was opened: on a disk, or in an object store.
+
+    It pickles as a small handle, which opens the file again in another process.
+    """
+
+    size: int
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What error messages call it."""
+
+    @property
+    @abstractmethod
+    def suffixes(self) -> list[str]:
+        """The endings of its name, in small letters: ``[".csv", ".gz"]``."""
+
+    @abstractmethod
+    def open(self) -> BinaryIO:
+        """Open it for reading; positions can be sought."""
+
+    @abstractmethod
+    def refuse_changes(self) -> None:
+        """Raise SourceChangedError if it is known to have changed."""
+
+    @abstractmethod
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield bytes that identify the content: up to so many chunks."""
+
+    def raise_failure(self) -> None:  # noqa: B027 - errors of a disk reach whoever reads
+        """Raise the last error of reading, where decoders make text of errors."""
+
+
 @dataclass(frozen=True)
-class FileStamp:
+class FileStamp(StoredFile):
     """Path, size and modification time of a file when it was opened."""
 
     path: Path
@@ -39,6 +74,15 @@ class FileStamp:
     def name(self) -> str:
         """The path in error messages."""
         return shown(self.path)
+
+    @property
+    def suffixes(self) -> list[str]:
+        """The endings of the name of the file."""
+        return [suffix.lower() for suffix in self.path.suffixes]
+
+    def open(self) -> BinaryIO:
+        """Open the file."""
+        return self.path.open("rb")
 
     def refuse_changes(self) -> None:
         """Raise SourceChangedError if the file has changed."""
@@ -65,6 +109,19 @@ class FileStamp:
             ):
                 file.seek(int(position))
                 yield file.read(READ.stamp_bytes)
+
+
+@replacing_errors
+def reading(
+    file: StoredFile, kind: str, explain: Callable[[str], str] | None = None
+) -> Iterator[None]:
+    """Make reading errors name a file, as :func:`naming` does, and do not lose those of a store."""
+    with naming(file.name, kind, explain):
+        try:
+            yield
+        except Exception:
+            file.raise_failure()
+            raise
 
 
 @replacing_errors

@@ -19,14 +19,17 @@ layers of ``cohirf.sources`` in ``pyproject.toml``.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeGuard, overload
 
 import numpy as np
 from scipy import sparse
 
 from cohirf.sources.arrays import METADATA, ArraySource, DaskSource, NpySource, ZarrSource
-from cohirf.sources.csv import CsvTable
+from cohirf.sources.csv import CsvTable, JoinedCsv
+from cohirf.sources.datasets import DataSet, is_pattern, list_files, open_set
+from cohirf.sources.files import StoredFile
 from cohirf.sources.graph_files import (
     USUAL,
     AnnDataGraph,
@@ -35,6 +38,7 @@ from cohirf.sources.graph_files import (
     NpzGraph,
     choose_edge_columns,
 )
+from cohirf.sources.remote import Location, Url, locate, show, stamp
 from cohirf.sources.source import ColumnChoice, Source, choose_numbers
 from cohirf.sources.tables import (
     ArrowTable,
@@ -43,7 +47,6 @@ from cohirf.sources.tables import (
     Table,
     frame_names,
     is_frame,
-    parquet_files,
     read_frame,
 )
 from cohirf.sources.workbook import SheetTable
@@ -115,11 +118,20 @@ def open_source(
           ``arrow`` and ``excel``);
         - ``.zarr.zip``: a Zarr array in a zip file (extra ``zarr``).
 
+        The same at a URL: ``s3://``, ``gs://``, ``az://``, ``http://``, ``https://`` or
+        ``file://`` (extra ``cloud``); spreadsheets and Zarr arrays on a local disk only.
+        Credentials are found in the environment, and URLs that contain some are refused.
+
         Or a folder:
 
         - ``.zarr``, or any other name: a Zarr array, version 2 or 3 (extra ``zarr``);
-        - Parquet files, which are concatenated in the order of their names. Files whose names begin
-          with ``.`` or ``_`` are ignored.
+        - Parquet, Arrow or CSV files, of which those of the first of these formats are joined in
+          the order of their names. Files whose names begin with ``.`` or ``_`` are ignored, and so
+          are folders in it, except those of partitions such as ``year=2026``. The values of
+          partitions are no columns.
+
+        Or a pattern of such files, such as ``"rows/year=*/part-*.parquet"``; ``**`` stands for any
+        number of folders.
 
         Or an object: a two-dimensional NumPy array (memory-mapped or not) or anything that converts
         to one, a SciPy sparse matrix, a pandas, polars or Arrow table, a Zarr array, or a Dask
@@ -198,14 +210,14 @@ def open_source(
         options = {"delimiter": delimiter, "header": header, "sheet": sheet}
         return _open_graph(data, columns, USUAL if graph is True else str(graph), **options)
     if isinstance(data, str | os.PathLike):
-        path = Path(data).expanduser()
-        kind = find_format(path)
+        path = locate(data)
+        kind, found = _find(path)
         options = _choose_options(kind, delimiter=delimiter, header=header, sheet=sheet)
         opened: Source
         if issubclass(kind, Table):
-            opened = kind(path, **options).to_source(columns)
+            opened = _open_kind(kind, found, options).to_source(columns)
         else:
-            opened = kind(path, columns, **options)
+            opened = kind(found, columns, **options)
         return opened
     _choose_options(None, delimiter=delimiter, header=header, sheet=sheet)
     return _open_object(data, columns)
@@ -223,26 +235,34 @@ def _open_graph(data: Any, columns: ColumnChoice, key: str, **options: Any) -> G
                 "edges, or pass it to CoHiRF(metric='precomputed').fit."
             )
         return EdgeTable(table, columns)
-    path = Path(data).expanduser()
-    is_npz = path.name.lower().endswith(".npz")
-    if is_npz or path.name.lower().endswith(".h5ad") or (path / "obs").is_dir():
-        if not path.exists():
-            raise FileNotFoundError(f"{shown(path.absolute())} is not a file: check the path.")
+    path = locate(data)
+    if _is_matrix(path):
         _choose_options(None, **options)
         if columns is not None:
-            raise TypeError(f"columns are only for tables of edges, not for {shown(path)}.")
-        return NpzGraph(path) if is_npz else AnnDataGraph(path, key)
+            raise TypeError(f"columns are only for tables of edges, not for {show(path)}.")
+        return NpzGraph(path) if path.suffix.lower() == ".npz" else AnnDataGraph(path, key)
     table = open_table(path, **options)
     if table is None:
         raise ValueError(
-            f"{shown(path.absolute())} is not a graph: give a .npz file of SciPy, AnnData, or a "
-            "table of edges."
+            f"{show(path)} is not a graph: give a .npz file of SciPy, AnnData, or a table of edges."
         )
-    if isinstance(table, CsvTable):
+    if isinstance(table, CsvTable | JoinedCsv):
         names = choose_edge_columns(table, columns)
         types = dict(zip(names, ("string", "string", "double"), strict=True))
         return EdgeTable(table.convert(types, missing=("",)), names, text_file=table.name)
     return EdgeTable(table, columns)
+
+
+def _is_matrix(path: Location) -> TypeGuard[Path]:
+    """Return whether a graph is in a file of a matrix, which must be a local one."""
+    is_matrix = path.name.lower().endswith((".npz", ".h5ad"))
+    if isinstance(path, Url):
+        if is_matrix:
+            raise ValueError(f"{path}: matrices are read from a local disk only: copy it.")
+        return False
+    if is_matrix and not path.exists():
+        raise FileNotFoundError(f"{shown(path.absolute())} is not a file: check the path.")
+    return is_matrix or (path / "obs").is_dir()
 
 
 def open_table(
@@ -253,15 +273,12 @@ def open_table(
     sheet: str | None = None,
 ) -> Table | None:
     """Return a file, a folder or a data frame as a table, or None for data without column names."""
-    if not isinstance(data, Path):
+    if not isinstance(data, Location):
         is_named = is_frame(data) and any(isinstance(name, str) for name in frame_names(data))
         return FrameTable(data) if is_named else None
-    kind = find_format(data)
+    kind, found = _find(data)
     options = _choose_options(kind, delimiter=delimiter, header=header, sheet=sheet)
-    if not issubclass(kind, Table):
-        return None
-    table: Table = kind(data, **options)
-    return table
+    return _open_kind(kind, found, options) if issubclass(kind, Table) else None
 
 
 def _choose_options(kind: Any, **given: Any) -> dict[str, Any]:
@@ -278,29 +295,89 @@ def _choose_options(kind: Any, **given: Any) -> dict[str, Any]:
     return {option: given[option] for option in taken}
 
 
-def find_format(path: Path) -> Any:
+def find_format(path: Location) -> Any:
     """Return the class that opens a file (by the ending of its name) or a folder (by its
     content).
     """
-    name = shown(path.absolute())
-    if path.is_dir():
-        if any((path / file).is_file() for file in METADATA):
-            return ZarrSource
-        if parquet_files(path):
-            return ParquetTable
-        raise ValueError(
-            f"{name} is a folder without data: give a folder of Parquet files or a Zarr array."
-        )
-    if not path.is_file():
+    return _find(locate(path))[0]
+
+
+def _find(path: Location) -> tuple[Any, Any]:
+    """Return the class that opens data, and the file or the data set to open."""
+    name = show(path)
+    if isinstance(path, Path) and any((path / file).is_file() for file in METADATA):
+        return ZarrSource, path
+    is_folder = path.key.endswith("/") if isinstance(path, Url) else path.is_dir()
+    kind = _kind_of(path.name)
+    if is_folder or is_pattern(path):
+        return _find_set(path)
+    if isinstance(path, Url):
+        if kind is None and not path.root.startswith("http"):
+            with suppress(NoFilesError):
+                return _find_set(path)
+        if kind is not None and not kind.is_remote:
+            raise ValueError(f"{name}: {kind.format_name} is read from a local disk only: copy it.")
+        if kind is not None:
+            return kind, _stamp_or_list(path)
+    elif not path.is_file():
         raise FileNotFoundError(f"{name} is not a file: check the path.")
-    endings = [ending for ending in FILES if path.name.lower().endswith(ending)]
-    if not endings and path.name.lower().endswith((".npz", ".h5ad")):
+    if kind is None and path.name.lower().endswith((".npz", ".h5ad")):
         raise ValueError(f"{name} is opened as a graph only: give graph=True, or --graph.")
-    if not endings:
+    if kind is None:
         raise ValueError(
             f"{name} has an unknown format: give a file whose name ends in {', '.join(FILES)}."
         )
-    return FILES[max(endings, key=len)]
+    return kind, path
+
+
+class NoFilesError(ValueError):
+    """A folder has no files that are opened as rows."""
+
+
+def _kind_of(name: str) -> Any:
+    """Return the class for the ending of a name; None if it is unknown."""
+    endings = [ending for ending in FILES if name.lower().endswith(ending)]
+    return FILES[max(endings, key=len)] if endings else None
+
+
+def _find_set(path: Location) -> tuple[Any, DataSet]:
+    """Return the class that opens the files of a folder or a pattern, and these files.
+
+    Where there are several formats, it is the first one of ``FILES``.
+    """
+    found: dict[Any, list[Any]] = {}
+    for file in list_files(path):
+        kind = _kind_of(file.name)
+        if kind is not None and issubclass(kind, Table) and kind.has_sets:
+            found.setdefault(kind, []).append(file)
+    for kind in FILES.values():
+        if kind in found:
+            return kind, open_set(path, found[kind])
+    if is_pattern(path):
+        raise FileNotFoundError(f"{show(path)} fits no file of Parquet, Arrow or CSV: check it.")
+    raise NoFilesError(
+        f"{show(path)} is a folder without data: give a folder of Parquet, Arrow or CSV files, or "
+        "a Zarr array."
+    )
+
+
+def _stamp_or_list(path: Url) -> StoredFile | DataSet:
+    """Return an object, or the files below a key with the ending of a file, as Spark writes it."""
+    try:
+        return stamp(path)
+    except FileNotFoundError:
+        if path.root.startswith("http"):
+            raise
+        with suppress(NoFilesError):
+            return _find_set(path)[1]
+        raise
+
+
+def _open_kind(kind: Any, found: Any, options: dict[str, Any]) -> Table:
+    """Open a table that is in one file, or in several."""
+    open_found = kind.join if isinstance(found, DataSet) else kind
+    table: Table = open_found(found, **options)
+    return table
 
 
 def _open_object(data: Any, columns: ColumnChoice) -> Source:

@@ -82,6 +82,8 @@ class Source(ABC):
         For a format of files: what help and messages call it, such as "Parquet".
     options : tuple of str
         For a format of files: the options of ``open_source`` that the class takes, by name.
+    is_remote : bool
+        For a format of files: whether it is read from URLs, too.
 
     See Also
     --------
@@ -110,6 +112,7 @@ class Source(ABC):
 
     format_name: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
+    is_remote: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -8,10 +8,10 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import IO, Any, ClassVar
 
 import numpy as np
@@ -19,8 +19,11 @@ from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
 from cohirf.sources.arrays import ArraySource
-from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
+from cohirf.sources.datasets import DataSet
+from cohirf.sources.files import FileStamp, SourceChangedError, StoredFile, naming, reading
 from cohirf.sources.policy import READ
+from cohirf.sources.read_ahead import RemoteReader, split_ranges
+from cohirf.sources.remote import each, stamp
 from cohirf.sources.source import (
     ColumnChoice,
     Source,
@@ -85,7 +88,7 @@ def name_places(name: str, width: int | None) -> list[str]:
 class Table(ABC):
     """A table with named columns, in a file, a folder of files or a data frame.
 
-    ``format_name`` and ``options`` are those of :class:`Source`.
+    ``format_name``, ``options`` and ``is_remote`` are those of :class:`Source`.
 
     Opening a table may read the whole file, as that of a spreadsheet does: it happens once for each
     command or call that uses the file.
@@ -94,22 +97,24 @@ class Table(ABC):
     ----------
     name : str
         Its name in error messages, the attribute ``name`` from then on; for a file
-        ``FileStamp.of(path).name``, which errors before this call use, too.
+        ``stamp(path).name``, which errors before this call use, too.
     types : dict of str
         The type of each column in the words of Arrow: ``str(field.type)``, such as "double",
         "int64" or "string". Only names of ``ARROW_NUMBERS``, and lists of such, are numbers:
         "float64", as NumPy says, is not one.
     index : list of str
         The columns in which pandas stored the index of the table, which are no features.
-    files : list of FileStamp
+    files : list of StoredFile
         The files that must not change while the table is in use; none for one in memory.
     """
 
     format_name: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
+    is_remote: ClassVar[bool] = True
+    has_sets: ClassVar[bool] = False  # whether several files can be joined
 
     def __init__(
-        self, name: str, types: Types, index: Sequence[str] = (), files: Sequence[FileStamp] = ()
+        self, name: str, types: Types, index: Sequence[str] = (), files: Sequence[StoredFile] = ()
     ) -> None:
         self.name = name
         self.types = types
@@ -117,6 +122,11 @@ class Table(ABC):
         self._files = list(files)
         self.parts: dict[str, Types] = {}  # the types of the columns in each file of a folder
         self.format = ""  # how a CSV file is written, if that is unusual
+
+    @classmethod
+    def join(cls, data: DataSet, **options: Any) -> Table:
+        """Return the files of a data set as one table, if the format has data sets."""
+        raise ValueError(f"{data.name}: a {cls.format_name} is read alone: give its path.")
 
     @property
     def n_rows(self) -> int | None:
@@ -244,34 +254,44 @@ class StoredTable(Table):
 
 
 class ParquetTable(StoredTable):
-    """A Parquet file, or a folder of them in the order of their names.
+    """A Parquet file, or a data set of them.
 
     Decoding can begin at a row group.
     """
 
     format_name = "Parquet"
+    has_sets = True
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        path = Path(path)
-        files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
-        self._groups: list[
-            tuple[int, int, int]
-        ] = []  # of each row group: file, number in it, and number of rows
-        described = []
-        for number, file in enumerate(files):
-            with naming(file.name, "Parquet"), _open_parquet(file) as parquet:
-                schema = parquet.schema_arrow
-                metadata = parquet.metadata
-            described.append(_read_schema(file.name, schema))
-            groups = range(metadata.num_row_groups)
-            self._groups += [
-                (number, group, metadata.row_group(group).num_rows) for group in groups
-            ]
-        super().__init__(shown(path.absolute()), *described[0], files)
-        if path.is_dir():
+    def __init__(self, data: str | os.PathLike[str] | StoredFile | DataSet) -> None:
+        files = data.files if isinstance(data, DataSet) else [stamp(data)]
+        described = each(self._describe, files)
+        # of each row group: file, number in it, and number of rows
+        self._groups: list[tuple[int, int, int]] = [
+            (number, group, n_rows)
+            for number, (_, _, sizes) in enumerate(described)
+            for group, n_rows in enumerate(sizes)
+        ]
+        name = data.name if isinstance(data, DataSet) else files[0].name
+        super().__init__(name, *described[0][:2], files)
+        if isinstance(data, DataSet):
             self.parts = {
-                file.name: types for file, (types, _) in zip(files, described, strict=True)
+                file.name: types for file, (types, _, _) in zip(files, described, strict=True)
             }
+
+    @classmethod
+    def join(cls, data: DataSet, **options: Any) -> Table:
+        """Return the files of a data set as one table."""
+        return cls(data, **options)
+
+    @staticmethod
+    def _describe(file: StoredFile) -> tuple[Types, list[str], list[int]]:
+        """Return the types of a file, its index columns, and the rows of each row group."""
+        with reading(file, "Parquet"), _open_parquet(file) as parquet:
+            schema = parquet.schema_arrow
+            metadata = parquet.metadata
+        groups = range(metadata.num_row_groups)
+        sizes = [metadata.row_group(group).num_rows for group in groups]
+        return *_read_schema(file.name, schema), sizes
 
     @property
     def sizes(self) -> list[int]:
@@ -285,11 +305,39 @@ class ParquetTable(StoredTable):
         n_rows = min(READ.piece_rows, rows_within(READ.piece_bytes, row_bytes or 8 * len(columns)))
         first_file, first_group, _ = self._groups[start] if self._groups else (0, 0, 0)
         for file in self._files[first_file:]:
-            with naming(file.name, "Parquet"), _open_parquet(file) as parquet:
+            with (
+                reading(file, "Parquet"),
+                _open_parquet(file, columns, first_group) as parquet,
+            ):
                 groups = list(range(first_group, parquet.num_row_groups))
                 for batch in parquet.iter_batches(n_rows, groups, list(columns), use_threads=False):
                     yield batch.select(list(columns))
             first_group = 0
+
+
+class JoinedTable(StoredTable):
+    """Tables of one format, one after another."""
+
+    def __init__(self, name: str, tables: Sequence[StoredTable]) -> None:
+        super().__init__(
+            name, tables[0].types, tables[0].index, [file for one in tables for file in one._files]
+        )
+        self._tables = list(tables)
+        self.parts = {table.name: table.types for table in tables}
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The number of rows of the pieces of all tables."""
+        return [size for sizes in each(lambda table: table.sizes, self._tables) for size in sizes]
+
+    def read(
+        self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
+    ) -> Iterator[Any]:
+        """Yield the batches of all tables."""
+        for table in self._tables:
+            if start < len(table.sizes) or not start:
+                yield from table.read(columns, start, row_bytes)
+            start = max(0, start - len(table.sizes))
 
 
 class ArrowTable(StoredTable):
@@ -301,11 +349,17 @@ class ArrowTable(StoredTable):
     """
 
     format_name = "Arrow"
+    has_sets = True
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    @classmethod
+    def join(cls, data: DataSet, **options: Any) -> Table:
+        """Return the files of a data set as one table."""
+        return JoinedTable(data.name, each(cls, data.files))
+
+    def __init__(self, path: str | os.PathLike[str] | StoredFile) -> None:
         self.path = path  # a temporary file exists as long as it is referenced
-        self._file = FileStamp.of(path)
-        with naming(self._file.name, "an Arrow file"), open_file(self._file) as file:
+        self._file = stamp(path)
+        with reading(self._file, "an Arrow file"), open_file(self._file) as file:
             # a stream has no list of its batches
             self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)
             schema = self._open_batches(file).schema
@@ -317,8 +371,8 @@ class ArrowTable(StoredTable):
 
         Of a stream, which is always decoded from its beginning, of all of it.
         """
-        with naming(self._file.name, "an Arrow file"), self._map() as file:
-            # the rows of compressed batches are counted by decoding the first column
+        with reading(self._file, "an Arrow file"), self._map() as file:
+            # the rows of compressed or remote batches are counted by decoding the first column
             sizes = [
                 len(batch) for batch in self._read_batches(file, [] if self._is_plain else [0])
             ]
@@ -327,7 +381,7 @@ class ArrowTable(StoredTable):
     @cached_property
     def _is_plain(self) -> bool:
         """Whether values are not compressed, so that batches of a memory map are views of it."""
-        if not self._can_seek:
+        if not self._can_seek or not isinstance(self._file, FileStamp):
             return False
         with self._map() as file:
             whole = file.read_buffer()
@@ -345,7 +399,7 @@ class ArrowTable(StoredTable):
     ) -> Iterator[Any]:
         """Yield the record batches of the file, or parts of very large ones."""
         row_bytes = row_bytes or 8 * len(columns)
-        with naming(self._file.name, "an Arrow file"):
+        with reading(self._file, "an Arrow file"):
             if self._is_plain and max(self.sizes, default=0) * row_bytes > READ.loaded_bytes:
                 batches = self._read_mapped(
                     int(self.starts[start]), rows_within(READ.mapped_bytes, row_bytes)
@@ -392,6 +446,8 @@ class ArrowTable(StoredTable):
 
     def _map(self) -> Any:
         """Memory-map the file; reads of uncompressed values copy nothing."""
+        if not isinstance(self._file, FileStamp):
+            return open_file(self._file)
         return import_optional("pyarrow", "arrow", "Reading an Arrow file").memory_map(
             os.fsencode(self._file.path)
         )
@@ -529,9 +585,11 @@ def refuse_vector(source: str, column: Any, row: int, fault: str) -> ValueError:
     )
 
 
-def open_file(file: FileStamp) -> Any:
+def open_file(file: StoredFile) -> Any:
     """Open a file for Arrow; reads load the bytes that they need."""
     arrow = import_optional("pyarrow", "arrow", f"Reading {file.name}")
+    if not isinstance(file, FileStamp):
+        return arrow.PythonFile(file.open(), "r")
     return arrow.OSFile(os.fsencode(file.path))  # bytes, because file names need not be valid UTF-8
 
 
@@ -546,27 +604,48 @@ def write_tables(file: IO[bytes], ending: str, tables: Iterable[Any]) -> None:
             writer.write_table(table)
 
 
-def parquet_files(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder in the order of their names; names that begin with .
-
-    Or _ are left out.
-    """
-    found = [
-        file
-        for file in folder.iterdir()
-        if file.suffix.lower() in (".parquet", ".pq") and file.is_file()
-    ]
-    return sorted(file for file in found if not file.name.startswith((".", "_")))
-
-
-def _open_parquet(file: FileStamp) -> Any:
+@contextmanager
+def _open_parquet(
+    file: StoredFile, columns: Sequence[str] = (), first_group: int = 0
+) -> Iterator[Any]:
+    """Open a file whose columns will be read from a row group on, or whose schema will be."""
     parquet = import_optional("pyarrow.parquet", "arrow", "Reading a Parquet file")
-    return parquet.ParquetFile(
-        open_file(file),
-        buffer_size=READ.buffer_bytes,
-        pre_buffer=False,
-        page_checksum_verification=True,
-    )
+    arrow = import_optional("pyarrow", "arrow", "Reading a Parquet file")
+    reader = None if isinstance(file, FileStamp) else file.open()
+    if isinstance(reader, RemoteReader):
+        reader.expect([])  # the metadata says where the rest is
+    opened = open_file(file) if reader is None else arrow.PythonFile(reader, "r")
+    with (
+        opened,
+        parquet.ParquetFile(
+            opened,
+            buffer_size=READ.buffer_bytes,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        ) as decoder,
+    ):
+        if isinstance(reader, RemoteReader):
+            reader.expect(column_ranges(decoder.metadata, columns, first_group))
+        yield decoder
+
+
+def column_ranges(metadata: Any, columns: Sequence[str], first: int) -> list[tuple[int, int]]:
+    """Return where columns of a Parquet file are, from a row group on, in the order in which they
+    are decoded.
+    """
+    found = []
+    for number in range(first if columns else metadata.num_row_groups, metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = []
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            path = chunk.path_in_schema
+            if any(path == name or path.startswith(f"{name}.") for name in columns):
+                starts = [chunk.data_page_offset, chunk.dictionary_page_offset]
+                start = min(one for one in starts if one)
+                chunks.append((start, start + chunk.total_compressed_size))
+        found += split_ranges(chunks)
+    return found
 
 
 def _read_schema(name: str, schema: Any) -> tuple[Types, list[str]]:

@@ -26,6 +26,7 @@ class SheetTable(Table):
 
     format_name = "spreadsheet"
     options = ("sheet", "header")
+    is_remote = False
 
     def __init__(
         self, path: str | os.PathLike[str], sheet: str | None = None, header: bool | None = None

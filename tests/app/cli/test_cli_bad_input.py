@@ -101,7 +101,7 @@ FILES_REFUSED = {
     "truncated array": (
         write_cut_array,
         "fit data.npy",
-        f"data.npy cannot be read as .npy: mmap length is greater than file size. {DAMAGED}",
+        f"data.npy cannot be read as .npy: it ends before its last row. {DAMAGED}",
     ),
     "damaged name": (
         write_damaged_name,

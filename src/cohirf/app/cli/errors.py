@@ -146,6 +146,8 @@ def explain(error: BaseException) -> str:
         said = str(error.strerror).rstrip(".")
         if ": " not in said:  # the message does not name a remedy yet
             said += f": {REMEDIES.get(error.errno or 0, 'give another path')}"
-        return one_line(f"{shown(Path(str(error.filename)).absolute())}: {said}.")
+        named = str(error.filename)
+        is_url = "://" in named
+        return one_line(f"{named if is_url else shown(Path(named).absolute())}: {said}.")
     lines = getattr(error, "lines", None) or [str(error)]
     return "\n".join(map(one_line, lines))

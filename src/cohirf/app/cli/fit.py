@@ -61,6 +61,7 @@ from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.inspection import give_names, set_columns
 from cohirf.optional import import_optional
 from cohirf.planning import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
+from cohirf.sources import locate
 from cohirf.store import Origin, save_model, shown
 from cohirf.wording import setting
 
@@ -302,7 +303,7 @@ def find_origin(data: Path, given: dict[str, Any]) -> Origin:
         for name, value, default in wanted
         if (value and value != default) or value is False
     }
-    return Origin(str(data), options, command_line())
+    return Origin(str(locate(data)), options, command_line())
 
 
 def check_files(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:

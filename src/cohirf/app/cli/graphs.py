@@ -25,7 +25,7 @@ from cohirf.app.cli.outputs import holding, save_labels, say_written
 from cohirf.app.cli.policy import DEFAULT, OUTPUT
 from cohirf.app.cli.summary import fact_grid, summarize_model
 from cohirf.planning import peak_bytes, reset_peak
-from cohirf.sources import GraphSource
+from cohirf.sources import GraphSource, locate
 from cohirf.store import Origin, load_about, save_model
 from cohirf.wording import percent
 
@@ -47,7 +47,7 @@ def open_graph_file(data: Path, *, similar: bool, **written: Any) -> GraphSource
 
 
 def open_new_nodes(data: Path, model: Path, *, similar: bool) -> GraphSource:
-    """Open edges of new nodes, which are written as those of the fit; of another format, as usual."""
+    """Open edges of new nodes, written as those of the fit; of another format, as usual."""
     origin = load_about(model).origin
     written = {}
     if origin is not None and Path(origin.data).suffix.lower() == data.suffix.lower():
@@ -135,7 +135,7 @@ def _write_files(
         save_labels(targets.out, np.asarray(model.labels_), console, names=names)
     if targets.model is not None:
         options = {"graph": True, **written}
-        origin = Origin(str(data), options, command_line())
+        origin = Origin(str(locate(data)), options, command_line())
         with holding(targets.model, console):
             save_model(model, targets.model, overwrite=targets.force, origin=origin)
     paths = {"labels": targets.out, "model": targets.model}

@@ -56,8 +56,9 @@ DataFile = Annotated[
     Path,
     argument(
         "DATA",
-        "The data: a Parquet, CSV, Arrow, .npy or Zarr file, a spreadsheet, or a folder of Parquet "
-        "files; with --graph a .npz, Parquet, CSV or .h5ad file.",
+        "The data: a Parquet, CSV, Arrow, .npy or Zarr file, a spreadsheet, or a folder or pattern "
+        "of files; with --graph a .npz, Parquet, CSV or .h5ad file. It may be at a URL: s3://, "
+        "gs://, az://, https://.",
     ),
 ]
 ModelFile = Annotated[Path, argument("MODEL", "The file that cohirf fit --model has written.")]

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +42,7 @@ from cohirf.sources import (
     Table,
     TableSource,
     is_plain_number,
+    locate,
     open_table,
 )
 from cohirf.store import TemporaryFile
@@ -77,7 +77,7 @@ class Data:
         """
         csv: dict[str, Any] = {"delimiter": delimiter, "header": header, "sheet": sheet}
         if isinstance(data, str | os.PathLike):
-            origin = Path(data).expanduser()
+            origin: Any = locate(data)
         else:
             origin = data
         table = open_table(origin, **csv)

@@ -1,0 +1,293 @@
+"""Files at URLs: in object stores and on web servers, read by ranges through obstore.
+
+obstore finds credentials itself, in the environment and at the machine's identity. None are kept
+here: a URL that has some is refused, and a :class:`RemoteFile` holds the URL, size and ETag only.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Self, TypeVar, cast
+from urllib.parse import unquote, urlsplit
+
+from cohirf.error_contexts import replacing_errors
+from cohirf.optional import import_optional
+from cohirf.sources.files import FileStamp, SourceChangedError, StoredFile
+from cohirf.sources.policy import READ
+from cohirf.sources.read_ahead import RemoteReader
+from cohirf.store.files import one_line, shown
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Url(os.PathLike[str]):
+    """The place of an object: its store and its key there."""
+
+    root: str  # such as s3://bucket, or https://host
+    key: str
+
+    @classmethod
+    def of(cls, text: str) -> Self | None:
+        """Return a text as a URL; None if it is a path.
+
+        pathlib makes one slash of the two in ``s3://``: such a path is a URL, too.
+        """
+        found = re.fullmatch(r"(s3|gs|az|https?):/{1,2}([^/]+)/*(.*)", text, re.DOTALL)
+        if found is None:
+            return None
+        scheme, host, key = found.groups()
+        if "@" in host:
+            raise ValueError(
+                f"A URL of {scheme}:// has a user or a password in it: leave them out, and give "
+                "credentials in the environment."
+            )
+        if scheme in ("http", "https"):
+            parts = urlsplit(f"//{host}/{key}")
+            if parts.query or parts.fragment:
+                raise ValueError(
+                    f"{scheme}://{host}{parts.path} has a query, which may be a signature: give "
+                    "a URL without one, such as s3://bucket/key with credentials in the "
+                    "environment."
+                )
+            key = unquote(key)
+        return cls(f"{scheme}://{host}", key)
+
+    @property
+    def name(self) -> str:
+        """The last part of the key."""
+        return PurePosixPath(self.key).name
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        text = f"{self.root}/{self.key}"
+        return text if text.isprintable() else repr(text)
+
+    def with_key(self, key: str) -> Url:
+        """Return the place of another object in the same store."""
+        return Url(self.root, key)
+
+
+Location = Path | Url
+
+
+def locate(data: str | os.PathLike[str]) -> Location:
+    """Return where a path or a URL leads; ``file://`` leads to a path."""
+    if isinstance(data, Url):
+        return data
+    text = os.fspath(data)
+    found = re.fullmatch(r"file:/{1,2}(?:localhost)?(/.*)", text, re.DOTALL)
+    if found is not None:
+        return Path(unquote(found[1]))
+    return Url.of(text) or Path(data).expanduser()
+
+
+def show(place: Location) -> str:
+    """Return how messages call a place."""
+    return str(place) if isinstance(place, Url) else shown(place.absolute())
+
+
+def stamp(place: str | os.PathLike[str] | StoredFile) -> StoredFile:
+    """Return a file as it is now; one that was found before stays as it was."""
+    if isinstance(place, StoredFile):
+        return place
+    return RemoteFile.of(place) if isinstance(place, Url) else FileStamp.of(place)
+
+
+def each(ask: Callable[[T], R], files: Iterable[T]) -> list[R]:
+    """Return what a function returns for each file; those of a store are asked for several at a
+    time.
+    """
+    files = list(files)
+    if not any(isinstance(file, RemoteFile) for file in files):
+        return [ask(file) for file in files]
+    with ThreadPoolExecutor(READ.remote.parallel) as pool:
+        return list(pool.map(ask, files))
+
+
+@dataclass(frozen=True)
+class RemoteFile(StoredFile):
+    """URL, size and ETag of an object when it was opened.
+
+    Each answer of the store says which object it is of, and an answer of another one is refused: a
+    change needs no requests of its own to be noticed.
+    """
+
+    url: Url
+    size: int
+    version: str  # its ETag, or the time of its last modification where there is none
+    _failures: list[Exception] = field(default_factory=list, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RemoteFile, (self.url, self.size, self.version)
+
+    @classmethod
+    def of(cls, url: Url) -> Self:
+        """Ask the store for an object."""
+        with answering(str(url)):
+            obstore = _library()
+            return cls.found(url, obstore.head(open_store(url.root), url.key))
+
+    @classmethod
+    def found(cls, url: Url, about: Any) -> Self:
+        """Return an object as the answer of a store describes it."""
+        return cls(url, int(about["size"]), _version(about))
+
+    @property
+    def name(self) -> str:
+        """The URL in error messages."""
+        return str(self.url)
+
+    @property
+    def suffixes(self) -> list[str]:
+        """The endings of the key."""
+        return [suffix.lower() for suffix in PurePosixPath(self.url.key).suffixes]
+
+    def open(self) -> BinaryIO:
+        """Open the object; what follows is read ahead where it is read in order."""
+        return cast("BinaryIO", RemoteReader(self.size, self.fetch))
+
+    def refuse_changes(self) -> None:
+        """Do nothing: each answer of the store is checked."""
+
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield size and ETag, which the store changes with the content."""
+        yield f"{self.size} {self.version}".encode()
+
+    def fetch(self, start: int, stop: int) -> memoryview:
+        """Return a range of bytes, in one request unless the connection breaks."""
+        if stop <= start:
+            return memoryview(b"")
+        try:
+            return self._fetch(start, stop)
+        except OSError as error:
+            self._failures[:] = [error]
+            raise
+
+    def raise_failure(self) -> None:
+        """Raise the last error of the store, which Arrow makes a text of in some readers."""
+        if self._failures:
+            raise self._failures.pop()
+
+    def _fetch(self, start: int, stop: int) -> memoryview:
+        obstore = _library()
+        broken: Exception | None = None
+        with answering(self.name):
+            for _ in range(READ.remote.attempts):
+                try:
+                    answer = obstore.get(
+                        open_store(self.url.root), self.url.key, options={"range": (start, stop)}
+                    )
+                    self._refuse_other(answer.meta)
+                    content = memoryview(answer.bytes())
+                except obstore.exceptions.GenericError as error:
+                    broken = error
+                else:
+                    if len(content) == stop - start:
+                        return content
+            if broken is not None:
+                raise broken
+            raise OSError(
+                f"{self.name} was cut off between byte {start:,} and {stop:,} "
+                f"{READ.remote.attempts} times: try again later."
+            )
+
+    def _refuse_other(self, about: Any) -> None:
+        if int(about["size"]) != self.size or _version(about) != self.version:
+            raise SourceChangedError(
+                f"{self.name} has changed since it was opened: open it again, and leave it as it "
+                "is until the fit is done."
+            )
+
+
+def list_objects(folder: Url) -> list[RemoteFile]:
+    """Return all objects below a key, in the order of their keys."""
+    prefix = folder.key.rstrip("/")
+    with answering(str(folder)):
+        found = [
+            RemoteFile.found(folder.with_key(one["path"]), one)
+            for block in _library().list(open_store(folder.root), prefix=prefix or None)
+            for one in block
+        ]
+    return sorted(found, key=lambda file: file.url.key)
+
+
+def _version(about: Any) -> str:
+    return str(about.get("e_tag") or about["last_modified"])
+
+
+@replacing_errors
+def answering(name: str) -> Iterator[None]:
+    """Make errors of a store name the object in one line, and say what to do."""
+    try:
+        yield
+    except SourceChangedError:
+        raise
+    except FileNotFoundError as error:
+        raise FileNotFoundError(errno.ENOENT, "There is no such object: check the URL", name) from (
+            error
+        )
+    except Exception as error:
+        if not type(error).__module__.startswith("obstore"):
+            raise
+        kind = type(error).__name__
+        said = one_line(str(error).partition("Debug source")[0])
+        remedy = "check the URL, the network and the settings of the store in the environment"
+        if kind in ("PermissionDeniedError", "UnauthenticatedError"):
+            raise PermissionError(
+                errno.EACCES,
+                "The store refuses access: give credentials in the environment",
+                name,
+            ) from error
+        raise OSError(f"{name} cannot be read from its store: {said}: {remedy}.") from error
+
+
+def _library() -> Any:
+    return import_optional("obstore", "cloud", "Reading from a URL")
+
+
+def open_store(root: str) -> Any:
+    """Return the client of a store, with the settings in the environment as they are now."""
+    settings = tuple(
+        (name, value)
+        for name, value in sorted(os.environ.items())
+        if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))
+    )
+    with _opening:
+        return _open_store(root, settings, os.getpid())
+
+
+_opening = threading.Lock()
+
+
+@lru_cache(maxsize=16)
+def _open_store(root: str, settings: Any, process: int) -> Any:
+    """Return the client of a store: one for each process and environment, with its connections."""
+    store = import_optional("obstore.store", "cloud", "Reading from a URL")
+    policy = READ.remote
+    client: dict[str, Any] = {
+        "connect_timeout": timedelta(seconds=policy.connect_seconds),
+        "timeout": timedelta(seconds=policy.request_seconds),
+        # stores of the clouds are asked by https: this is for http:// and for AWS_ENDPOINT_URL
+        "allow_http": not root.startswith("https://"),
+    }
+    return store.from_url(
+        root,
+        client_options=client,
+        retry_config={
+            "max_retries": policy.retries,
+            "retry_timeout": timedelta(seconds=policy.retry_seconds),
+        },
+    )

@@ -1,0 +1,175 @@
+"""A small server of objects on this machine, for http:// and s3://, that can fail, wait and cut."""
+
+import hashlib
+import os
+import random
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+KEY = "AKIA-A-KEY-OF-TESTS"
+SECRET = "A-SECRET-OF-TESTS-0123456789"
+
+
+class Objects:
+    """Objects by their path, what was asked for, and how the server misbehaves."""
+
+    def __init__(self):
+        self.content = {}  # "bucket/key": bytes
+        self.requests = Counter()  # by method
+        self.sent = 0  # bytes
+        self.ranges = []
+        self.fault_share = 0.0
+        self.faults = ("fail", "wait", "cut")
+        self.draw = random.Random(0)
+        self.lock = threading.Lock()
+        self.before = lambda method, key: None
+        self.url = ""
+
+    def put(self, key, content):
+        self.content[key] = content
+
+    def put_folder(self, key, folder):
+        """Put all files of a folder."""
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                self.put(f"{key}/{file.relative_to(folder).as_posix()}", file.read_bytes())
+
+    def next_fault(self):
+        with self.lock:
+            if self.draw.random() >= self.fault_share:
+                return None
+            return self.draw.choice(self.faults)
+
+
+def etag(content):
+    return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    @property
+    def objects(self):
+        return self.server.objects
+
+    def do_HEAD(self):
+        self.answer(with_body=False)
+
+    def do_GET(self):
+        self.answer(with_body=True)
+
+    def answer(self, *, with_body):
+        parts = urlsplit(self.path)
+        key = unquote(parts.path).lstrip("/")
+        with self.objects.lock:
+            self.objects.requests[self.command] += 1
+        self.objects.before(self.command, key)
+        fault = self.objects.next_fault()
+        if fault == "wait":
+            time.sleep(0.05)
+        if fault == "fail":
+            self.send(503, b"SlowDown", {}, with_body)
+        elif "list-type" in parts.query:
+            self.list(key, parse_qs(parts.query))
+        elif key not in self.objects.content:
+            self.send(404, b"<Error><Code>NoSuchKey</Code></Error>", {}, with_body)
+        else:
+            self.send_object(self.objects.content[key], with_body, is_cut=fault == "cut")
+
+    def send_object(self, content, with_body, *, is_cut):
+        headers = {
+            "ETag": etag(content),
+            "Last-Modified": "Mon, 01 Jun 2026 00:00:00 GMT",
+            "Accept-Ranges": "bytes",
+        }
+        asked = self.headers.get("Range")
+        status = 200
+        part = content
+        if asked:
+            first, last = asked.removeprefix("bytes=").split("-")
+            start = int(first) if first else len(content) - int(last)
+            stop = min(int(last) + 1, len(content)) if first and last else len(content)
+            part = content[start:stop]
+            status = 206
+            headers["Content-Range"] = f"bytes {start}-{stop - 1}/{len(content)}"
+            with self.objects.lock:
+                self.objects.ranges.append((start, stop))
+        self.send(status, part, headers, with_body, is_cut=is_cut and with_body)
+
+    def send(self, status, body, headers, with_body, *, is_cut=False):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if is_cut:
+            body = body[: len(body) // 2]
+            self.close_connection = True
+        if with_body:
+            self.wfile.write(body)
+            with self.objects.lock:
+                self.objects.sent += len(body)
+
+    def list(self, bucket, query):
+        prefix = f"{bucket}/{query.get('prefix', [''])[0]}"
+        found = "".join(
+            f"<Contents><Key>{escape(key.partition('/')[2])}</Key>"
+            f"<LastModified>2026-06-01T00:00:00.000Z</LastModified>"
+            f"<ETag>{escape(etag(content))}</ETag><Size>{len(content)}</Size></Contents>"
+            for key, content in sorted(self.objects.content.items())
+            if key.startswith(prefix)
+        )
+        body = f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>"
+        self.send(200, body.encode(), {"Content-Type": "application/xml"}, with_body=True)
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, *_):
+        """Clients that hang up are no news."""
+
+
+@contextmanager
+def serving(environment=os.environ):
+    """Serve objects on this machine; the environment says where, as it does for any S3 store."""
+    objects = Objects()
+    server = Server(("127.0.0.1", 0), Handler)
+    server.objects = objects
+    objects.url = f"http://127.0.0.1:{server.server_port}"
+    settings = {
+        "AWS_ENDPOINT_URL": objects.url,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_REGION": "us-east-1",
+    }
+    before = {name: environment.get(name) for name in settings}
+    environment.update(settings)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield objects
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        for name, value in before.items():
+            if value is None:
+                environment.pop(name, None)
+            else:
+                environment[name] = value
+
+
+def as_url(objects, key, scheme):
+    """Return the URL of an object."""
+    return f"s3://{key}" if scheme == "s3" else f"{objects.url}/{quote(key)}"
