@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from object_server import serving
+from tools.object_server import serving
 
 from cohirf import CoHiRF, open_source
 from cohirf.app.preparation import prepare

@@ -2,8 +2,12 @@
 
 import gzip
 import io
+import os
 import pickle
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +15,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from object_server import KEY, SECRET, as_url, serving
+from sklearn.cluster import KMeans
+from tools.object_server import KEY, SECRET, as_url, serving
 
 from cohirf import CoHiRF, open_source
 from cohirf.sources import SourceChangedError, locate
@@ -215,3 +220,50 @@ def test_the_program_reads_urls(objects, folder, cohirf, tmp_path, monkeypatch):
 def test_the_program_names_an_object_that_is_not_there(objects, cohirf):
     failed = cohirf("fit", "s3://bucket/none.parquet")
     assert "s3://bucket/none.parquet: There is no such object: check the URL" in str(failed)
+
+
+FIT = """
+import sys, numpy as np
+from sklearn.cluster import KMeans
+from cohirf import CoHiRF, open_source
+from cohirf.sources.policy import READ
+
+vars(READ.remote).update(piece_bytes=4_000, ahead_bytes=12_000)
+folder = sys.argv[1]
+model = CoHiRF(
+    KMeans(5, n_init=1), views=2, batch_size=300, random_state=0, checkpoint=folder + "/checkpoint"
+).fit(open_source("s3://bucket/deep folder/x.parquet"))
+np.save(folder + "/labels.npy", model.labels_)
+model.save(folder + "/model.cohirf")
+"""
+
+
+def test_killed_fits_with_faults_resume_with_the_same_labels(objects, tmp_path, folder):
+    def run():
+        words = [sys.executable, "-c", FIT, str(tmp_path)]
+        return subprocess.Popen(words, stderr=subprocess.PIPE)
+
+    started = []
+
+    def kill(method, key):
+        asked[0] += 1
+        if asked[0] == 8 * len(started):
+            os.kill(started[-1].pid, signal.SIGKILL)
+
+    objects.fault_share = 0.2
+    objects.before = kill
+    for _ in range(3):
+        asked = [0]
+        started.append(run())
+        assert started[-1].wait() == -signal.SIGKILL
+        started[-1].stderr.close()
+    objects.before = lambda method, key: None
+    last = run()
+    assert last.communicate()[1] == b""
+    expected = CoHiRF(KMeans(5, n_init=1), views=2, batch_size=300, random_state=0).fit(
+        open_source(folder / "x.parquet")
+    )
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), expected.labels_)
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert KEY.encode() not in written
+    assert SECRET.encode() not in written

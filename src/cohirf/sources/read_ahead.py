@@ -80,9 +80,16 @@ class RemoteReader(io.RawIOBase):
     def read(self, size: int | None = -1, /) -> bytes:
         """Return all of the next bytes, up to the end of the file."""
         left = max(0, self._size - self._position)
-        content = bytearray(left if size is None or size < 0 else min(left, size))
-        self.readinto(content)
-        return bytes(content)
+        length = left if size is None or size < 0 else min(left, size)
+        with self._lock:
+            number = self._plan.find(self._position)
+            if number is not None and self._position + length <= self._plan[number][1]:
+                content = bytes(self._take(number, self._position, length))  # copied once
+                self._position += length
+                return content
+        several = bytearray(length)
+        self.readinto(several)
+        return bytes(several)
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill a buffer with the next bytes, up to the end of the file."""
@@ -125,12 +132,17 @@ class RemoteReader(io.RawIOBase):
                 stop = min(self._position + len(view), self._plan.next_start(position))
                 part = self._fetch(position, stop)
             else:
-                start, end = self._plan[number]
-                part = self._get(number)[position - start : position - start + len(view) - filled]
-                if position + len(part) == end:
-                    self._drop(number)
+                part = self._take(number, position, len(view) - filled)
             view[filled : filled + len(part)] = part
             filled += len(part)
+
+    def _take(self, number: int, position: int, length: int) -> memoryview:
+        """Return bytes of a piece, at most so many; it is dropped with its last byte."""
+        start, end = self._plan[number]
+        part = self._get(number)[position - start : position - start + length]
+        if position + len(part) == end:
+            self._drop(number)
+        return part
 
     def _get(self, number: int) -> memoryview:
         """Return a piece, and ask for those after it."""

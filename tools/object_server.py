@@ -1,13 +1,24 @@
-"""A small server of objects on this machine, for http:// and s3://, that can fail, wait and cut."""
+"""A small object store on this machine, for http:// and s3://, that can fail, wait and cut.
 
+It answers what a reader asks S3 for: ranges of objects, and lists of them. It does not look at
+signatures, and keeps nothing: tests and measurements use it, on the loopback alone.
+
+    python -m tools.object_server FOLDER [--faults 0.2]
+
+serves the folders in FOLDER as buckets, and prints the settings that lead there.
+"""
+
+import argparse
 import hashlib
+import mmap
 import os
 import random
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -19,7 +30,8 @@ class Objects:
     """Objects by their path, what was asked for, and how the server misbehaves."""
 
     def __init__(self):
-        self.content = {}  # "bucket/key": bytes
+        self.content = {}  # "bucket/key": bytes, or a mapped file
+        self.tags = {}
         self.requests = Counter()  # by method
         self.sent = 0  # bytes
         self.ranges = []
@@ -31,7 +43,9 @@ class Objects:
         self.url = ""
 
     def put(self, key, content):
+        """Put an object."""
         self.content[key] = content
+        self.tags[key] = etag(content)
 
     def put_folder(self, key, folder):
         """Put all files of a folder."""
@@ -39,7 +53,18 @@ class Objects:
             if file.is_file():
                 self.put(f"{key}/{file.relative_to(folder).as_posix()}", file.read_bytes())
 
+    def map_folder(self, folder):
+        """Serve the files of a folder without loading them; its folders are buckets."""
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and file.stat().st_size:
+                key = file.relative_to(folder).as_posix()
+                with file.open("rb") as opened:
+                    self.content[key] = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+                about = file.stat()
+                self.tags[key] = f'"{about.st_mtime_ns:x}-{about.st_size:x}"'
+
     def next_fault(self):
+        """Return how the next request fails; None if it does not."""
         with self.lock:
             if self.draw.random() >= self.fault_share:
                 return None
@@ -47,26 +72,33 @@ class Objects:
 
 
 def etag(content):
+    """Return what S3 calls content of one part."""
     return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Answers one client."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
-        pass
+        """Say nothing."""
 
     @property
     def objects(self):
+        """The objects that are served."""
         return self.server.objects
 
     def do_HEAD(self):
+        """Describe an object."""
         self.answer(with_body=False)
 
     def do_GET(self):
+        """Send a range of an object, or a list of objects."""
         self.answer(with_body=True)
 
     def answer(self, *, with_body):
+        """Answer, or fail."""
         parts = urlsplit(self.path)
         key = unquote(parts.path).lstrip("/")
         with self.objects.lock:
@@ -82,11 +114,13 @@ class Handler(BaseHTTPRequestHandler):
         elif key not in self.objects.content:
             self.send(404, b"<Error><Code>NoSuchKey</Code></Error>", {}, with_body)
         else:
-            self.send_object(self.objects.content[key], with_body, is_cut=fault == "cut")
+            self.send_object(key, with_body, is_cut=fault == "cut")
 
-    def send_object(self, content, with_body, *, is_cut):
+    def send_object(self, key, with_body, *, is_cut):
+        """Send the range that was asked for."""
+        content = memoryview(self.objects.content[key])
         headers = {
-            "ETag": etag(content),
+            "ETag": self.objects.tags[key],
             "Last-Modified": "Mon, 01 Jun 2026 00:00:00 GMT",
             "Accept-Ranges": "bytes",
         }
@@ -105,6 +139,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send(status, part, headers, with_body, is_cut=is_cut and with_body)
 
     def send(self, status, body, headers, with_body, *, is_cut=False):
+        """Send an answer; if it is cut, half of it."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -119,11 +154,12 @@ class Handler(BaseHTTPRequestHandler):
                 self.objects.sent += len(body)
 
     def list(self, bucket, query):
+        """Send all objects below a prefix."""
         prefix = f"{bucket}/{query.get('prefix', [''])[0]}"
         found = "".join(
             f"<Contents><Key>{escape(key.partition('/')[2])}</Key>"
             f"<LastModified>2026-06-01T00:00:00.000Z</LastModified>"
-            f"<ETag>{escape(etag(content))}</ETag><Size>{len(content)}</Size></Contents>"
+            f"<ETag>{escape(self.objects.tags[key])}</ETag><Size>{len(content)}</Size></Contents>"
             for key, content in sorted(self.objects.content.items())
             if key.startswith(prefix)
         )
@@ -132,6 +168,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
+    """A server with a thread for each client."""
+
     daemon_threads = True
     request_queue_size = 64
 
@@ -139,20 +177,31 @@ class Server(ThreadingHTTPServer):
         """Clients that hang up are no news."""
 
 
-@contextmanager
-def serving(environment=os.environ):
-    """Serve objects on this machine; the environment says where, as it does for any S3 store."""
-    objects = Objects()
+def make_server():
+    """Return a server without objects."""
     server = Server(("127.0.0.1", 0), Handler)
-    server.objects = objects
-    objects.url = f"http://127.0.0.1:{server.server_port}"
-    settings = {
-        "AWS_ENDPOINT_URL": objects.url,
+    server.objects = Objects()
+    server.objects.url = f"http://127.0.0.1:{server.server_port}"
+    return server
+
+
+def settings_of(url):
+    """Return the environment that leads to a server, as it does for any store of S3."""
+    return {
+        "AWS_ENDPOINT_URL": url,
         "AWS_ALLOW_HTTP": "true",
         "AWS_ACCESS_KEY_ID": KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_REGION": "us-east-1",
     }
+
+
+@contextmanager
+def serving(environment=os.environ):
+    """Serve objects on this machine; the environment says where, as it does for any S3 store."""
+    server = make_server()
+    objects = server.objects
+    settings = settings_of(objects.url)
     before = {name: environment.get(name) for name in settings}
     environment.update(settings)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -173,3 +222,25 @@ def serving(environment=os.environ):
 def as_url(objects, key, scheme):
     """Return the URL of an object."""
     return f"s3://{key}" if scheme == "s3" else f"{objects.url}/{quote(key)}"
+
+
+def main(words=None):
+    """Serve a folder until this process is stopped."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--faults", type=float, default=0.0, help="share of requests that fail")
+    given = parser.parse_args(words)
+    server = make_server()
+    server.objects.map_folder(given.folder)
+    server.objects.fault_share = given.faults
+    for name, value in settings_of(server.objects.url).items():
+        print(f"export {name}={value}")
+    print(f"# {len(server.objects.content)} objects", flush=True)
+    with suppress(KeyboardInterrupt):
+        server.serve_forever()
+    asked = ", ".join(f"{n} {method}" for method, n in server.objects.requests.items())
+    print(f"# {asked}; {server.objects.sent / 1e6:,.1f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
