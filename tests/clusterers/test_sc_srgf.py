@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from cohirf import CoHiRF
-from cohirf.clusterers import SCSRGF
+from cohirf.clusterers import SCSRGF, sc_srgf
 from cohirf.clusterers.affinity import (
     build_local_affinity,
     build_nearest_affinity,
@@ -300,14 +300,55 @@ def test_clusters_among_a_hundred_times_as_many_features_of_noise_are_found(seed
     assert adjusted_rand_score(y, SCSRGF(5, random_state=seed).fit_predict(X)) == 1
 
 
-def test_subspaces_have_the_rounded_share_of_features_without_repetition():
-    subspaces = draw_subspaces(11, 4, 0.25, np.random.RandomState(0))
+def test_subspaces_have_distinct_features():
+    subspaces = draw_subspaces(11, 4, 3, np.random.RandomState(0))
     assert [len(np.unique(subspace)) for subspace in subspaces] == [3] * 4
     assert len({tuple(subspace) for subspace in subspaces}) > 1
-    assert [len(subspace) for subspace in draw_subspaces(1, 2, 0.1, np.random.RandomState(0))] == [
-        1,
-        1,
-    ]
+
+
+@pytest.mark.parametrize(("graph", "size"), [("nearest", 3), ("published", 2)])
+def test_shares_of_features_are_rounded_and_as_published_rounded_down(monkeypatch, graph, size):
+    sizes = []
+
+    def draw(n_features, n_subspaces, size, rng):
+        sizes.append(size)
+        return draw_subspaces(n_features, n_subspaces, size, rng)
+
+    monkeypatch.setattr(sc_srgf, "draw_subspaces", draw)
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    SCSRGF(3, graph=graph, sampling_ratio=0.7, n_affinities=2).fit(X)
+    SCSRGF(3, graph=graph, sampling_ratio=0.1, n_affinities=2).fit(X)
+    assert sizes == [size, 1]
+
+
+def test_more_parts_than_clusters_are_grouped_by_chance_as_published():
+    """Each part of the graph stays whole, and seeds group the parts in different ways."""
+    affinity, part = graph([30] * 7, 0)
+    partitions = set()
+    for seed in range(20):
+        labels, again = (
+            partition_graph(affinity, 3, np.random.RandomState(seed), unit=False) for _ in range(2)
+        )
+        assert (labels == again).all()
+        assert (labels == labels[::30][part]).all()
+        partitions.add(tuple(labels[::30]))
+    assert len(partitions) > 5
+
+
+@pytest.mark.parametrize("sizes", [[30, 20, 10, 5], [60]])
+def test_leading_vectors_as_published_are_eigenvectors_of_the_random_walk(sizes):
+    affinity, _ = graph(sizes, 0)
+    np.fill_diagonal(affinity, 0)
+    walk = affinity / affinity.sum(axis=1, keepdims=True)
+    largest = np.sort(np.linalg.eigvals(walk).real)[::-1]
+    for seed in range(3):
+        vectors = embed_graph(affinity, 3, np.random.RandomState(seed))
+        values = np.sort(np.sum(vectors * (walk @ vectors), axis=0) / (vectors**2).sum(axis=0))
+        np.testing.assert_allclose(walk @ vectors, vectors * values, atol=1e-6)
+        assert values[-1] == pytest.approx(1)
+        assert np.linalg.matrix_rank(vectors) == 3
+        if len(sizes) == 1:
+            np.testing.assert_allclose(values[::-1], largest[:3], atol=1e-6)
 
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])

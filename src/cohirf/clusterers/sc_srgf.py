@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
@@ -96,7 +97,9 @@ class SCSRGF(ClusterMixin, BaseEstimator):
     ``graph="published"`` has the graph "nearest". Its fusion adds the identity matrix to each
     product, where that of Wang et al. scales rows to a sum of 1, and the embedding is that of
     :class:`sklearn.cluster.SpectralClustering`: loops are left out, and eigenvectors are divided by
-    the square roots of the degrees.
+    the square roots of the degrees. They are found by the iteration that scikit-learn had then: if
+    the graph has more connected parts than ``n_clusters``, it groups them by chance. Subspaces have
+    ``sampling_ratio`` of the features, rounded down.
 
     Time grows as ``n_samples ** 2 * n_neighbors * n_affinities * n_fusion_iter``. Memory is about
     ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. If that is too much, use it as the base
@@ -195,7 +198,9 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         n_rows, n_features = X.shape
         if n_rows == 1:
             return np.ones((1, 1), dtype=np.float32)
-        subspaces = draw_subspaces(n_features, self.n_affinities, self.sampling_ratio, rng)
+        size = self.sampling_ratio * n_features
+        size = max(1, int(size) if self.graph == "published" else round(size))
+        subspaces = draw_subspaces(n_features, self.n_affinities, size, rng)
         affinities = map_in_threads(
             lambda subspace: _build_subspace_affinity(X, subspace, self.n_neighbors, self.graph),
             subspaces,
@@ -216,10 +221,9 @@ class SCSRGF(ClusterMixin, BaseEstimator):
 
 
 def draw_subspaces(
-    n_features: int, n_subspaces: int, sampling_ratio: float, rng: np.random.RandomState
+    n_features: int, n_subspaces: int, size: int, rng: np.random.RandomState
 ) -> list[NDArray[np.intp]]:
-    """Draw random sets of distinct features."""
-    size = max(1, round(sampling_ratio * n_features))
+    """Draw random sets of ``size`` distinct features."""
     return [np.sort(rng.choice(n_features, size, replace=False)) for _ in range(n_subspaces)]
 
 
@@ -238,11 +242,11 @@ def partition_graph(
     The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity
     matrix, which is normalised by the square roots of its row sums. These vectors, scaled to length
     1, are clustered by K-Means (Ng, Jordan and Weiss, 2001). If not ``unit``, they are those of the
-    random walk on the graph without loops.
+    random walk on the graph without loops, see ``walk_vectors``.
 
     There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
     """
-    embedding = embed_graph(affinity, n_clusters, unit=unit)
+    embedding = embed_graph(affinity, n_clusters, None if unit else rng)
     n_distinct = len(find_distinct_rows(embedding)[0])
     method = KMeans(min(n_clusters, n_distinct), n_init=10, random_state=rng)
     labels: NDArray[np.int32] = method.fit(embedding).labels_
@@ -250,27 +254,52 @@ def partition_graph(
 
 
 def embed_graph(
-    affinity: NDArray[Any], n_vectors: int, *, unit: bool = True
+    affinity: NDArray[Any], n_vectors: int, walk: np.random.RandomState | None = None
 ) -> NDArray[np.float64]:
-    """Return the entries of each row in the leading eigenvectors, as a vector of length 1 if
-    ``unit``.
+    """Return the entries of each row in the leading eigenvectors, as a vector of length 1.
+
+    With ``walk``, they are those of the random walk on the graph without loops, not scaled, as an
+    iteration from a random vector finds them.
     """
     normalised = affinity.astype(np.float64)
-    if not unit:
-        np.fill_diagonal(normalised, 0)
-    degrees = normalised.sum(axis=1)
-    inverse_root = np.where(degrees > 0, degrees, 1) ** -0.5
-    normalised *= inverse_root[:, None]
-    normalised *= inverse_root
-    vectors = leading_eigenvectors(normalised, n_vectors)
-    if not unit:
-        vectors *= inverse_root[:, None]
-    if unit:
+    if walk is None:
+        _divide_by_degrees(normalised, _inverse_roots(normalised.sum(axis=1)))
+        vectors = leading_eigenvectors(normalised, n_vectors)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     else:
+        np.fill_diagonal(normalised, 0)
+        vectors = walk_vectors(normalised, n_vectors, walk)
         lengths = np.abs(vectors).max()
     vectors /= np.where(lengths > 0, lengths, 1)
     return vectors.round(AFFINITY.decimals)
+
+
+def walk_vectors(
+    graph: NDArray[np.float64], n_vectors: int, rng: np.random.RandomState
+) -> NDArray[np.float64]:
+    """Return leading eigenvectors of the random walk on a graph, as columns.
+
+    Each connected part of the graph has an eigenvector of the eigenvalue 1, which is constant on
+    it. An iteration from a random vector finds a random combination of these, others only by
+    rounding errors, and then smaller eigenvalues. So it groups more parts than vectors by chance,
+    as the iteration of CoHiRF's authors does, which is this one.
+    """
+    roots = _inverse_roots(graph.sum(axis=1))
+    _divide_by_degrees(graph, roots)
+    graph.flat[:: len(graph) + 1] = -1  # minus the Laplacian, whose eigenvalues are at most 0
+    start = rng.uniform(-1, 1, len(graph))
+    vectors = eigsh(graph, n_vectors, sigma=1.0, which="LM", tol=0, v0=start)[1]
+    return np.asarray(vectors * roots[:, None])
+
+
+def _divide_by_degrees(graph: NDArray[np.float64], inverse_roots: NDArray[np.float64]) -> None:
+    """Divide the entries of a graph by the square roots of the degrees of both ends, in place."""
+    graph *= inverse_roots[:, None]
+    graph *= inverse_roots
+
+
+def _inverse_roots(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(degrees > 0, degrees, 1) ** -0.5
 
 
 def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:
