@@ -6,6 +6,7 @@ Nursery is in none of its tables. The one figure is what its authors recorded fo
 from __future__ import annotations
 
 Figure = tuple[float, float]
+Row = tuple[str, str, str]  # data set, base method, variant
 FEW_CLUSTERS = (
     ", k to 5"  # the paper says 2 to 30 clusters, the authors' configuration also has 2 to 5
 )
@@ -19,8 +20,8 @@ N_ROWS = {
     "coil-20": 1440,
     "nursery": 12_958,
 }
-# data set, base method, variant: a figure for each metric
-RESULTS: dict[tuple[str, str, str], tuple[Figure | None, Figure, Figure | None]] = {
+# a figure for each metric
+RESULTS: dict[Row, tuple[Figure | None, Figure, Figure | None]] = {
     ("iris", "K-Means", "alone"): ((0.618, 0.035), (241.038, 0.0), (0.579, 0.0)),
     ("iris", "K-Means", "CoHiRF"): ((0.786, 0.132), (238.928, 4.719), (0.579, 0.0)),
     ("iris", "K-Means", "R-CoHiRF"): ((0.868, 0.079), (241.038, 0.0), (0.579, 0.0)),
