@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.consensus import NOISE, Codes, Consensus, label_rows
@@ -46,6 +47,7 @@ from cohirf.rows.grouping import (
     compress,
     first_rows_beside,
     row_blocks,
+    rows_by_label,
     sum_beside,
 )
 
@@ -101,8 +103,15 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
     Returns, for each code, the first code of its group.
     """
     group = np.arange(len(mass))
-    for kept, absorbed in merge_by_agreement(count_agreement(distinct), mass, needed)[0]:
-        group[absorbed] = kept
+    agreement = count_agreement(distinct)
+    # groups of different parts never agree enough: no pair of their codes does
+    n_parts, part = connected_components(sparse.csr_array(agreement >= needed), directed=False)
+    starts, order = rows_by_label(part, n_parts)
+    for codes in np.split(order, starts[1:-1]):
+        of_part = agreement[np.ix_(codes, codes)]
+        merges, _ = merge_by_agreement(of_part, mass[codes], needed)
+        for kept, absorbed in merges:
+            group[codes[absorbed]] = codes[kept]
     # the code that absorbed it comes before it, and has its final group already
     for code in range(len(group)):
         group[code] = group[group[code]]
