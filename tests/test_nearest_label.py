@@ -208,6 +208,23 @@ def test_rows_far_beyond_the_range_of_float32_find_a_point(n_rows_are):
     assert_array_equal(found[2:], labels)
 
 
+@pytest.mark.parametrize("n_points", [7, 90])  # that take a pass each, and a product of matrices
+@pytest.mark.parametrize("offset", [0.0, 30.0])
+def test_rows_of_float32_find_the_nearest_of_points_of_float64(n_points, offset):
+    rng = np.random.default_rng(n_points)
+    points = rng.normal(size=(n_points, 20)) + offset
+    points[-1] = points[0] + 1e-9  # a difference that float32 does not have
+    rows = np.vstack([rng.normal(size=(500, 20)) + offset, points]).astype(np.float32)
+    expected = cdist(rows.astype(np.float64), points).argmin(axis=1)
+    assert_array_equal(build_numbered(points).label(rows), expected)
+
+
+def test_rows_of_float32_find_points_beyond_its_range():
+    points = np.vstack([np.full((1, 20), 1e100), np.zeros((1, 20)), np.ones((1, 20))])
+    rows = np.array([[0.1], [0.9], [3e38]], dtype=np.float32) * np.ones((1, 20), dtype=np.float32)
+    assert build_numbered(points).label(rows).tolist() == [1, 2, 2]
+
+
 @pytest.mark.parametrize("size", [1e-22, 1e-18])
 def test_faint_points_among_others_are_told_apart(size, n_rows_are):
     X, labels = blobs(1200, 20, 1.0)

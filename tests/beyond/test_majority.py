@@ -12,7 +12,12 @@ from scipy.spatial.distance import pdist
 
 import reference
 from cohirf.algorithm.consensus import fold_views, strict_consensus
-from cohirf.beyond.majority import link_codes, majority_consensus
+from cohirf.beyond.majority import (
+    count_agreement,
+    link_codes,
+    majority_consensus,
+    merge_by_agreement,
+)
 from cohirf.beyond.policy import MAJORITY
 
 labels_of_views = hnp.arrays(
@@ -152,6 +157,18 @@ def test_groups_that_agree_equally_do_not_depend_on_rounding(seed, unit):
     mass = mass[: len(distinct)]
     exact = link_codes(distinct, mass, needed=2 - 1e-9)
     assert link_codes(distinct, mass * unit, needed=2 - 1e-9).tolist() == exact.tolist()
+
+
+@pytest.mark.parametrize("n_labels", [3, 8, 40])
+def test_parts_that_never_agree_enough_are_linked_as_all_codes_together(n_labels):
+    """With many labels, codes fall into parts."""
+    rng = np.random.default_rng(n_labels)
+    distinct = np.unique(rng.integers(0, n_labels, (200, 5)), axis=0)
+    mass = rng.gamma(1.0, size=len(distinct))
+    expected = np.arange(len(distinct))
+    for kept, absorbed in merge_by_agreement(count_agreement(distinct), mass.copy(), 2.5)[0]:
+        expected[expected == absorbed] = kept
+    assert link_codes(distinct, mass, 2.5).tolist() == expected.tolist()
 
 
 def test_heavy_codes_draw_light_ones():
