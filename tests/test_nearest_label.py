@@ -222,7 +222,8 @@ def test_rows_of_float32_find_the_nearest_of_points_of_float64(n_points, offset)
 def test_rows_of_float32_find_points_beyond_its_range():
     points = np.vstack([np.full((1, 20), 1e100), np.zeros((1, 20)), np.ones((1, 20))])
     rows = np.array([[0.1], [0.9], [3e38]], dtype=np.float32) * np.ones((1, 20), dtype=np.float32)
-    assert build_numbered(points).label(rows).tolist() == [1, 2, 2]
+    # float64 does not tell the last row's distances to two points apart: the first counts
+    assert build_numbered(points).label(rows).tolist() == [1, 2, 1]
 
 
 @pytest.mark.parametrize("size", [1e-22, 1e-18])
