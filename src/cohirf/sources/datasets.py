@@ -25,6 +25,7 @@ class DataSet:
 
     name: str
     files: list[StoredFile]
+    pinned: str = ""  # its place and version, where data has versions
 
 
 def is_pattern(place: Location) -> bool:
@@ -37,11 +38,10 @@ def is_pattern(place: Location) -> bool:
 def list_files(place: Location) -> list[Path | StoredFile]:
     """Return the files in a folder or of a pattern, in the order of their names."""
     if not isinstance(place, Url):
-        # patterns of pathlib cannot begin at the root
-        folders = [Path(one) for one in glob(str(place), recursive=True)]  # noqa: PTH207
-        found: list[tuple[Parts, Path]] = []
-        for path in folders if is_pattern(place) else [place]:
-            found += [(file.parts, file) for file in _walk(path)]
+        folders = [place]
+        if is_pattern(place):  # those of pathlib cannot begin at the root
+            folders = [Path(one) for one in glob(str(place), recursive=True)]  # noqa: PTH207
+        found = [(file.parts, file) for path in folders for file in _walk(path)]
         return [file for _, file in sorted(found) if not _is_hidden(file.name)]
     if place.root.startswith("http"):
         raise ValueError(

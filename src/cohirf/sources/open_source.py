@@ -38,6 +38,7 @@ from cohirf.sources.graph_files import (
     NpzGraph,
     choose_edge_columns,
 )
+from cohirf.sources.lakehouse import find_delta, is_iceberg, open_delta, open_iceberg
 from cohirf.sources.remote import Location, Url, locate, show, stamp
 from cohirf.sources.source import ColumnChoice, Source, choose_numbers
 from cohirf.sources.tables import (
@@ -129,6 +130,12 @@ def open_source(
           the order of their names. Files whose names begin with ``.`` or ``_`` are ignored, and so
           are folders in it, except those of partitions such as ``year=2026``. The values of
           partitions are no columns.
+
+        - a Delta table, of which ``"table@v3"`` is version 3, the newest one by default (extra
+          ``delta``). What is added after it was opened is not read.
+
+        Or an Iceberg table: the file ``....metadata.json`` of a version, or a table of pyiceberg
+        (extra ``iceberg``).
 
         Or a pattern of such files, such as ``"rows/year=*/part-*.parquet"``; ``**`` stands for any
         number of folders.
@@ -273,6 +280,8 @@ def open_table(
     sheet: str | None = None,
 ) -> Table | None:
     """Return a file, a folder or a data frame as a table, or None for data without column names."""
+    if is_iceberg(data):
+        return ParquetTable(open_iceberg(data))
     if not isinstance(data, Location):
         is_named = is_frame(data) and any(isinstance(name, str) for name in frame_names(data))
         return FrameTable(data) if is_named else None
@@ -307,27 +316,37 @@ def _find(path: Location) -> tuple[Any, Any]:
     name = show(path)
     if isinstance(path, Path) and any((path / file).is_file() for file in METADATA):
         return ZarrSource, path
-    is_folder = path.key.endswith("/") if isinstance(path, Url) else path.is_dir()
     kind = _kind_of(path.name)
+    is_folder = path.key.endswith("/") if isinstance(path, Url) else path.is_dir()
+    found = _find_table(path) if is_folder or kind is None else None
+    if found is not None:
+        return ParquetTable, found
     if is_folder or is_pattern(path):
         return _find_set(path)
-    if isinstance(path, Url):
-        if kind is None and not path.root.startswith("http"):
-            with suppress(NoFilesError):
-                return _find_set(path)
-        if kind is not None and not kind.is_remote:
+    if isinstance(path, Url) and kind is not None:
+        if not kind.is_remote:
             raise ValueError(f"{name}: {kind.format_name} is read from a local disk only: copy it.")
-        if kind is not None:
-            return kind, _stamp_or_list(path)
-    elif not path.is_file():
+        return kind, _stamp_or_list(path)
+    if isinstance(path, Path) and not path.is_file():
         raise FileNotFoundError(f"{name} is not a file: check the path.")
     if kind is None and path.name.lower().endswith((".npz", ".h5ad")):
         raise ValueError(f"{name} is opened as a graph only: give graph=True, or --graph.")
+    if isinstance(path, Url) and not path.root.startswith("http"):
+        with suppress(NoFilesError):
+            return _find_set(path)
     if kind is None:
         raise ValueError(
             f"{name} has an unknown format: give a file whose name ends in {', '.join(FILES)}."
         )
     return kind, path
+
+
+def _find_table(path: Location) -> DataSet | None:
+    """Return the files of a table of Iceberg or Delta; None for other data."""
+    if path.name.lower().endswith(".metadata.json"):
+        return open_iceberg(path)
+    delta = find_delta(path)
+    return None if delta is None else open_delta(*delta)
 
 
 class NoFilesError(ValueError):
@@ -388,6 +407,8 @@ def _open_object(data: Any, columns: ColumnChoice) -> Source:
                 f"{data!r} is already a source: choose columns in open_source(path, columns=...)."
             )
         return data
+    if is_iceberg(data):
+        return ParquetTable(open_iceberg(data)).to_source(columns)
     if module.startswith("zarr."):
         return ZarrSource(data, columns)
     if module.startswith("dask.array."):

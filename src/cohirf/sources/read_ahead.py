@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cohirf.sources.policy import READ
 
 Ranges = Sequence[tuple[int, int]]
+Pieces = list[tuple[int, int, int]]  # where each begins and ends, and how much of it will be read
 
 
 class RemoteReader(io.RawIOBase):
@@ -38,21 +39,22 @@ class RemoteReader(io.RawIOBase):
         self._pool: ThreadPoolExecutor | None = None
         step = READ.remote.piece_bytes
         starts = np.arange(0, size, step, dtype=np.int64)
-        self._plan = _Plan(starts, np.minimum(starts + step, size))
+        ends = np.minimum(starts + step, size)
+        self._plan = _Plan(starts, ends, ends - starts)
         self._forget()
 
-    def expect(self, ranges: Ranges) -> None:
-        """Say which ranges will be read, about in this order.
+    def expect(self, pieces: Pieces) -> None:
+        """Say which pieces will be read, about in this order.
 
         Others are read as they are asked for, and nothing after them.
         """
         with self._lock:
             self._forget()
-            bounds = np.asarray(ranges, dtype=np.int64).reshape(-1, 2)
-            self._plan = _Plan(bounds[:, 0], bounds[:, 1])
+            self._plan = _Plan(*np.asarray(pieces, dtype=np.int64).reshape(-1, 3).T)
 
     def _forget(self) -> None:
         self._pieces: OrderedDict[int, Future[memoryview]] = OrderedDict()
+        self._read: dict[int, int] = {}  # bytes of each piece that were read
         self._next = 0  # the first piece that was not asked for yet, in the order of the plan
         self._window = 1  # pieces that are asked for ahead
         self._held = 0  # bytes of pieces that are here or on their way
@@ -137,10 +139,14 @@ class RemoteReader(io.RawIOBase):
             filled += len(part)
 
     def _take(self, number: int, position: int, length: int) -> memoryview:
-        """Return bytes of a piece, at most so many; it is dropped with its last byte."""
-        start, end = self._plan[number]
+        """Return bytes of a piece, at most so many; it is dropped when all was read that will be.
+
+        Several columns are read side by side, so its last byte need not be the last one.
+        """
+        start, _ = self._plan[number]
         part = self._get(number)[position - start : position - start + length]
-        if position + len(part) == end:
+        self._read[number] = self._read.get(number, 0) + len(part)
+        if self._read[number] >= self._plan.needed(number):
             self._drop(number)
         return part
 
@@ -177,6 +183,7 @@ class RemoteReader(io.RawIOBase):
 
     def _drop(self, number: int) -> None:
         self._pieces.pop(number).cancel()
+        self._read.pop(number, None)
         start, end = self._plan[number]
         self._held -= end - start
 
@@ -187,7 +194,7 @@ class RemoteReader(io.RawIOBase):
         return self._pool
 
 
-def split_ranges(ranges: Ranges) -> list[tuple[int, int]]:
+def split_ranges(ranges: Ranges) -> Pieces:
     """Return ranges that are read side by side as pieces, in the order in which they are needed.
 
     Those that are close to each other are read together if all of them may be in memory. Otherwise
@@ -201,14 +208,20 @@ def split_ranges(ranges: Ranges) -> list[tuple[int, int]]:
                 joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
             else:
                 joined.append((start, stop))
-        return [piece for bounds in joined for piece in _divide(bounds, policy.piece_bytes)]
+        cut = [piece for bounds in joined for piece in _divide(bounds, policy.piece_bytes)]
+        return [(start, stop, _overlap(start, stop, ranges)) for start, stop in cut]
     step = max(READ.buffer_bytes, policy.ahead_bytes // (3 * len(ranges)))
     pieces = [
         ((piece[0] - bounds[0]) / (bounds[1] - bounds[0]), piece)
         for bounds in ranges
         for piece in _divide(bounds, min(step, policy.piece_bytes))
     ]
-    return [piece for _, piece in sorted(pieces)]
+    return [(start, stop, stop - start) for _, (start, stop) in sorted(pieces)]
+
+
+def _overlap(start: int, stop: int, ranges: Ranges) -> int:
+    """Return how many bytes of a piece are in ranges, which do not overlap."""
+    return sum(max(0, min(stop, end) - max(start, begin)) for begin, end in ranges)
 
 
 def _divide(bounds: tuple[int, int], step: int) -> list[tuple[int, int]]:
@@ -222,9 +235,12 @@ def _divide(bounds: tuple[int, int], step: int) -> list[tuple[int, int]]:
 class _Plan:
     """Ranges in the order in which they are probably read."""
 
-    def __init__(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+    def __init__(
+        self, starts: NDArray[np.int64], ends: NDArray[np.int64], needed: NDArray[np.int64]
+    ) -> None:
         self._starts = starts
         self._ends = ends
+        self._needed = needed
         self._by_place = np.argsort(starts, kind="stable")
         self._sorted = starts[self._by_place]
 
@@ -233,6 +249,10 @@ class _Plan:
 
     def __getitem__(self, number: int) -> tuple[int, int]:
         return int(self._starts[number]), int(self._ends[number])
+
+    def needed(self, number: int) -> int:
+        """Return how much of a range will be read."""
+        return int(self._needed[number])
 
     def find(self, position: int) -> int | None:
         """Return the number of the range in which a byte is."""

@@ -22,7 +22,7 @@ from cohirf.sources.arrays import ArraySource
 from cohirf.sources.datasets import DataSet
 from cohirf.sources.files import FileStamp, SourceChangedError, StoredFile, naming, reading
 from cohirf.sources.policy import READ
-from cohirf.sources.read_ahead import RemoteReader, split_ranges
+from cohirf.sources.read_ahead import Pieces, RemoteReader, split_ranges
 from cohirf.sources.remote import each, stamp
 from cohirf.sources.source import (
     ColumnChoice,
@@ -121,6 +121,7 @@ class Table(ABC):
         self.index = list(index)  # the columns in which pandas stored the index of a table
         self._files = list(files)
         self.parts: dict[str, Types] = {}  # the types of the columns in each file of a folder
+        self.pinned = ""  # the place and version of what was opened, where data has versions
         self.format = ""  # how a CSV file is written, if that is unusual
 
     @classmethod
@@ -274,6 +275,7 @@ class ParquetTable(StoredTable):
         name = data.name if isinstance(data, DataSet) else files[0].name
         super().__init__(name, *described[0][:2], files)
         if isinstance(data, DataSet):
+            self.pinned = data.pinned
             self.parts = {
                 file.name: types for file, (types, _, _) in zip(files, described, strict=True)
             }
@@ -619,7 +621,7 @@ def _open_parquet(
         opened,
         parquet.ParquetFile(
             opened,
-            buffer_size=READ.buffer_bytes,
+            buffer_size=READ.buffer_bytes if reader is None else _buffer_bytes(len(columns)),
             pre_buffer=False,
             page_checksum_verification=True,
         ) as decoder,
@@ -629,11 +631,20 @@ def _open_parquet(
         yield decoder
 
 
-def column_ranges(metadata: Any, columns: Sequence[str], first: int) -> list[tuple[int, int]]:
+def _buffer_bytes(n_columns: int) -> int:
+    """Return how much of each column is taken from a remote file at a time: calls of Python take
+    longer than those of a disk.
+    """
+    policy = READ.remote
+    share = policy.ahead_bytes // (4 * max(1, n_columns))
+    return max(READ.buffer_bytes, min(policy.piece_bytes // 4, share))
+
+
+def column_ranges(metadata: Any, columns: Sequence[str], first: int) -> Pieces:
     """Return where columns of a Parquet file are, from a row group on, in the order in which they
     are decoded.
     """
-    found = []
+    found: Pieces = []
     for number in range(first if columns else metadata.num_row_groups, metadata.num_row_groups):
         group = metadata.row_group(number)
         chunks = []

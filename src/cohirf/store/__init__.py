@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         locked,
         one_line,
         refuse_irregular,
+        refuse_url,
         replacing,
         shown,
     )
@@ -45,6 +46,7 @@ __all__ = [
     "one_line",
     "refuse_irregular",
     "refuse_target",
+    "refuse_url",
     "replacing",
     "save_model",
     "shown",
@@ -57,6 +59,7 @@ _PLACES = {
     "locked": "cohirf.store.files",
     "one_line": "cohirf.store.files",
     "refuse_irregular": "cohirf.store.files",
+    "refuse_url": "cohirf.store.files",
     "replacing": "cohirf.store.files",
     "shown": "cohirf.store.files",
     "Origin": "cohirf.store.models",

@@ -34,6 +34,7 @@ from cohirf.store.files import (
     CheckpointError,
     CheckpointWarning,
     naming_file,
+    refuse_url,
     refusing,
     replacing,
     sync_directory,
@@ -84,6 +85,7 @@ def open_checkpoint(
     only when a checkpoint is created. The data has ``n_rows`` rows: results with other ones are
     computed again.
     """
+    refuse_url(directory, "checkpoints are kept")
     path = Path(directory)
     with ExitStack() as stack:
         with _naming_checkpoint(path, "opened"):

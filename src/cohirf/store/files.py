@@ -18,6 +18,7 @@ import hashlib
 import io
 import os
 import platform
+import re
 import secrets
 import stat
 import tempfile
@@ -206,6 +207,20 @@ def _beside(path: Path, say_waiting: Callable[[], None]) -> AbstractContextManag
     except Timeout:
         say_waiting()
         return lock.acquire()
+
+
+def refuse_url(path: str | os.PathLike[str], what: str) -> None:
+    """Raise ValueError if a path is a URL: ``what`` is read and written on a local disk.
+
+    Stores differ in what they promise: to replace a whole object, to hold a lock, and to append.
+    """
+    text = os.fspath(path)
+    if re.match(r"(s3|gs|az|https?|file):/{1,2}[^/]", text) and not Path(text).exists():
+        url = re.sub(":/+", "://", text)  # pathlib makes one slash of two
+        raise ValueError(
+            f"{url} is a URL, and {what} on a local disk only, where files are locked and replaced "
+            "as a whole: give a path there, and copy it when it is done."
+        )
 
 
 def check_writable(folder: Path) -> None:

@@ -27,6 +27,7 @@ from cohirf.store.files import (
     ModelFileError,
     naming_file,
     one_line,
+    refuse_url,
     refusing,
     replacing,
     shown,
@@ -151,6 +152,7 @@ def save_model(
         read(FittedRecord, *fitted)  # as load would
     except CONTENT_ERRORS as error:
         raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
+    refuse_url(path, "models are kept")
     target = Path(os.path.realpath(path))  # save through a symbolic link
     with naming_file(target, "The model was not saved: {}"):
         refuse_target(target, overwrite=overwrite)
@@ -289,6 +291,7 @@ def _opened(path: Path) -> Iterator[Archive]:
 
     Errors of its content become ModelFileError.
     """
+    refuse_url(path, "models are kept")
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "There is no saved model: check the path", str(path))
     if not path.is_file():

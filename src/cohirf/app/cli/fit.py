@@ -153,7 +153,8 @@ def fit_file(
         pictured = None
     else:
         pictured = _read_images(at, pictures, topics)
-    origin = find_origin(data, asked)
+    pinned = at.table.pinned if at.table is not None else ""
+    origin = find_origin(pinned or str(locate(data)), asked)
     written = _write_files(
         targets, fitted, prepared, classes, origin, console, levels, topics, pictured
     )
@@ -291,7 +292,7 @@ def note_data(console: Console, data: Prepared, chosen: dict[str, Any]) -> None:
         console.note(f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}")
 
 
-def find_origin(data: Path, given: dict[str, Any]) -> Origin:
+def find_origin(data: str, given: dict[str, Any]) -> Origin:
     """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and
     the command.
     """
@@ -303,7 +304,7 @@ def find_origin(data: Path, given: dict[str, Any]) -> Origin:
         for name, value, default in wanted
         if (value and value != default) or value is False
     }
-    return Origin(str(locate(data)), options, command_line())
+    return Origin(data, options, command_line())
 
 
 def check_files(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:

@@ -30,6 +30,7 @@ from cohirf.store import (
     locked,
     refuse_irregular,
     refuse_target,
+    refuse_url,
     replacing,
     shown,
 )
@@ -95,7 +96,8 @@ def _is_same(one: Path, two: Path) -> bool:
 
 
 def refuse_data(path: Path, flag: str, data: Path | None) -> None:
-    """Refuse a path that is the data, or inside its folder."""
+    """Refuse a path that is the data, or inside its folder, and a URL."""
+    refuse_url(path, f"{flag} is written")
     name = shown(path.absolute())
     if data is not None and path.resolve() == data.resolve():
         raise BadInputError(f"{flag} {name} is the data itself: give another name.")
