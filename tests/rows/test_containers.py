@@ -25,6 +25,23 @@ def test_the_nearest_pair_of_two_sets_is_found(put, block_rows, monkeypatch):
     assert found == (1, 1, 2.0)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?"])
+def test_distinct_rows_are_those_of_numpy(dtype):
+    """With ties in some columns, zeros of both signs, infinite cells and cells without a value."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        shape = rng.integers(1, 30), rng.integers(1, 6)
+        X = rng.integers(0, rng.integers(1, 5) + 1, shape).astype(dtype)
+        if X.dtype.kind == "f":
+            for value in (-0.0, np.inf, np.nan)[: rng.integers(4)]:
+                X[rng.random(shape) < 0.1] = value
+        _, first, number = np.unique(X, axis=0, return_index=True, return_inverse=True)
+        found = container_of(X).find_distinct(X)
+        np.testing.assert_array_equal(found[0], first)
+        np.testing.assert_array_equal(found[1], number.ravel())
+        assert container_of(X).count_distinct(X) == len(first)
+
+
 def test_columns_of_two_values_are_found_in_arrays_only():
     X = np.array([[0.0, 1.0, 3.0], [1.0, 1.0, 4.0], [0.0, 1.0, 5.0]])
     assert container_of(X).find_two_valued(X).tolist() == [True, True, False]

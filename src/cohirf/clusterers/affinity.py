@@ -171,10 +171,10 @@ def fuse_affinities(
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
     n_others = len(affinities) - 1
+    # sliced once, not in each iteration
+    blocks = [(affinity, neighbors_in_blocks(affinity)) for affinity in affinities]
     for _ in range(n_iter):
-        map_in_threads(
-            lambda affinity: diffuse(affinity, total, n_others, rescale=rescale), affinities
-        )
+        map_in_threads(lambda task: diffuse(*task, total, n_others, rescale=rescale), blocks)
         add_up(affinities, total)
     symmetrise(total, 0.5 / len(affinities))
     return total
@@ -188,7 +188,19 @@ def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
             total[block] += affinity.status[block]
 
 
-def diffuse(affinity: Affinity, total: FloatMatrix, n_others: int, *, rescale: bool) -> None:
+def neighbors_in_blocks(affinity: Affinity) -> list[Any]:
+    """Return the rows of the matrix of neighbours, block by block."""
+    return [affinity.neighbors[block] for block in blocks_of_rows(len(affinity.status))]
+
+
+def diffuse(
+    affinity: Affinity,
+    rows_of_blocks: list[Any],
+    total: FloatMatrix,
+    n_others: int,
+    *,
+    rescale: bool,
+) -> None:
     """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised.
 
     ``total`` is the sum of all.
@@ -200,8 +212,9 @@ def diffuse(affinity: Affinity, total: FloatMatrix, n_others: int, *, rescale: b
     status = affinity.status
     neighbors = affinity.neighbors
     others = total - status if n_others else total
-    for block in blocks_of_rows(len(status)):
-        rows = neighbors[block] @ others
+    blocks = blocks_of_rows(len(status))
+    for block, neighbors_of_block in zip(blocks, rows_of_blocks, strict=True):
+        rows = neighbors_of_block @ others
         # sparse @ dense is fast, dense @ sparse is not
         columns = neighbors @ np.ascontiguousarray(rows.T)
         if rescale:
