@@ -39,7 +39,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cohirf.updating.merge import merge
 from scipy import sparse
 from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.datasets import make_blobs
@@ -47,7 +46,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._common import make_parser, parse
 from benchmarks.faults._watching import Watch
-from cohirf import CoHiRF, FusionHierarchy, load
+from cohirf import CoHiRF, FusionHierarchy, load, merge
 from cohirf.app.cli.summary import summarize_model
 from cohirf.app.explain import describe_clusters
 from cohirf.store.archive import Archive
