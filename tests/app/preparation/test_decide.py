@@ -403,6 +403,14 @@ def test_words_below_the_name_of_a_thing_are_levels_as_ever():
     assert codes == "codes, as its name says: 3 levels"
 
 
+def test_codes_are_numbers_where_nothing_else_is_left():
+    codes = np.sort(RNG.choice(3000, 100, replace=False))
+    frame = pd.DataFrame({"region": [f"r{number}" for number in range(100)], "region_code": codes})
+    _, code = prepare(frame).preparation.describe()
+    assert (code.kind, code.note) == ("number", "codes, but no other column is left")
+    assert prepare(frame.assign(x=X[:100])).feature_names == ["x"]
+
+
 def test_numbers_of_blocks_that_are_things_are_an_id():
     assert decide(np.repeat(np.arange(1, 22), 2), "subject").kind == "id"
 

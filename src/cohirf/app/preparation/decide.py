@@ -53,6 +53,19 @@ def decide_all(found: Sequence[Evidence]) -> list[Column]:
     return decided
 
 
+def take_codes_back(found: Sequence[Evidence]) -> list[Column]:
+    """Return the codes among some columns as numbers: where nothing else is left, their order may
+    mean something, as that of postal codes does.
+    """
+    taken = list[Column]()
+    for one in found:
+        best = best_tally(one, comma=False)
+        if one.is_code and best is not None and best.n_bad == 0 and best.low < best.high:
+            number = _make_reading(one, best)
+            taken.append(replace(number, reason="codes, but no other column is left"))
+    return taken
+
+
 def _decide(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
     """Return the kind of a column.
 

@@ -26,6 +26,7 @@ from cohirf.app.preparation.decide import (
     decide_all,
     find_doubt,
     grant,
+    take_codes_back,
     uses_comma,
 )
 from cohirf.app.preparation.evidence import BadColumn, DataError, gather, reading
@@ -294,6 +295,8 @@ def _decide_all(
     comma = any(map(uses_comma, found.values()))
     left = [evidence for evidence in found.values() if evidence.wish is None]
     verdicts: dict[Name, Column | BadColumn] = {one.name: one for one in decide_all(left)}
+    if len(left) == len(found) and not any(one.features for one in verdicts.values()):
+        verdicts |= {one.name: one for one in take_codes_back(left)}
     decided: dict[Name, Column] = {}
     problems = []
     for name, evidence in found.items():
