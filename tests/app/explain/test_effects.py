@@ -340,4 +340,5 @@ def test_columns_that_say_the_same_are_found_alone_and_together():
     table = pd.DataFrame({"start": start, "end": end, "way": 3 * start + end, "place": -start})
     read = read_table(table.assign(other=np.arange(300.0) % 7), np.arange(300))
     assert find_same(read, ("start",)) == ("place",)
-    assert set(find_same(read, ("way",))) == {"start", "end"}
+    assert set(find_same(read, ("way",))) == {"start", "end", "place"}
+    assert set(find_same(read, ("start", "end"))) == {"way", "place"}

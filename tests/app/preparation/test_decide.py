@@ -374,6 +374,7 @@ def test_codes_are_no_numbers(name, as_type):
         *(("county", "category"), ("birth.state", "category"), ("iso_num", "category")),
         *(("cowcode", "category"), ("SchoolDistrict", "category"), ("race2", "category")),
         *(("counties", "number"), ("n_county", "number"), ("district_size", "number")),
+        *(("MPG.city", "number"), ("home city", "category"), ("horses.region", "number")),
         *(("years.in.city", "number"), ("mean_state", "number"), ("racetime", "number")),
     ],
 )

@@ -850,11 +850,14 @@ def find_repeated(table: Table, labels: IntArray, besides: Collection[str] = ())
 
 
 def find_same(table: Table, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the other columns whose combined levels are nearly the combined levels of the given
-    ones, such as the title of a code: without the given ones, these still say the same.
+    """Return the other columns that nearly say the same as the given ones together, or as one of
+    them, such as the title of a code: without the given ones, these still do.
     """
-    levels = _combine_levels(table, names)
     found: tuple[str, ...] = ()
-    while same := find_repeated(table, levels, besides=(*names, *found)):
-        found = (*found, *same)
+    looked_for = [tuple(names), *((name,) for name in names)]
+    for some in looked_for:
+        levels = _combine_levels(table, some)
+        while same := find_repeated(table, levels, besides=(*names, *found)):
+            found = (*found, *same)
+            looked_for += [(name,) for name in same]
     return found

@@ -274,7 +274,7 @@ def is_code_name(name: Name) -> bool:
     words = words_of(name)
     if not words:
         return False
-    is_thing = words[-1] in NAME.things and not NAME.amounts.intersection(words[:-1])
+    is_thing = words[-1] in NAME.things and NAME.whose.union(NAME.things).issuperset(words[:-1])
     return is_thing or words[-1].endswith(NAME.code_endings) or is_called(name, NAME.codes)
 
 

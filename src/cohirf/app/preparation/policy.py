@@ -54,13 +54,13 @@ class NamePolicy:
             *("supplier", "type", "subject", "patient", "student", "teacher", "rater"),
         }
     )
-    # unless a word before it says how much there is, as in "years of school"
-    amounts: frozenset[str] = frozenset(
+    # Words before it that say whose thing it is; others may say what of it is measured, as in
+    # "MPG city" and "years in city".
+    whose: frozenset[str] = frozenset(
         {
-            *("n", "no", "num", "number", "count", "years", "yrs", "year", "days", "hours", "per"),
-            *("pct", "percent", "share", "prop", "rate", "ratio", "mean", "avg", "average"),
-            *("median", "total", "sum", "max", "min", "log", "ln", "distance", "dist", "miles"),
-            *("km", "score", "index", "size", "age", "time", "cost", "price", "income", "since"),
+            *("birth", "home", "work", "origin", "dest", "destination", "from", "to", "start"),
+            *("end", "first", "last", "main", "current", "own", "census", "us", "local", "sub"),
+            *("mother", "father", "respondent", "customer", "store", "school", "primary", "x"),
         }
     )
     # Below the name "school", whole numbers up to this one may be the years that someone was there.
