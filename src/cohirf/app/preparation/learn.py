@@ -294,9 +294,10 @@ def _decide_all(
         )
     comma = any(map(uses_comma, found.values()))
     left = [evidence for evidence in found.values() if evidence.wish is None]
-    verdicts: dict[Name, Column | BadColumn] = {one.name: one for one in decide_all(left)}
-    if len(left) == len(found) and not any(one.features for one in verdicts.values()):
-        verdicts |= {one.name: one for one in take_codes_back(left)}
+    alone = decide_all(left)
+    if len(left) == len(found) and not any(one.features for one in alone):
+        alone += take_codes_back(left)  # in place of those of the same name
+    verdicts: dict[Name, Column | BadColumn] = {one.name: one for one in alone}
     decided: dict[Name, Column] = {}
     problems = []
     for name, evidence in found.items():
