@@ -95,12 +95,12 @@ def test_columns_of_an_array_are_chosen_by_number(data):
         (
             "empty",
             ValueError,
-            r"empty is a folder without data: give a folder of Parquet files or a Zarr array\.",
+            r"empty is a folder without data: give a folder of Parquet, Arrow or CSV files, or a Zarr array\.",
         ),
         (
             "empty.zarr",
             ValueError,
-            r"empty.zarr is a folder without data: give a folder of Parquet files or a Zarr array\.",
+            r"empty.zarr is a folder without data: give a folder of Parquet, Arrow or CSV files, or a Zarr array\.",
         ),
         ("folder.npy", ValueError, r"folder.npy is a folder without data"),
     ],

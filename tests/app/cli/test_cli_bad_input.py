@@ -70,7 +70,7 @@ FILES_REFUSED = {
     "folder without data": (
         lambda: Path("empty").mkdir(),
         "fit empty",
-        "empty is a folder without data: give a folder of Parquet files or a Zarr array.",
+        "empty is a folder without data: give a folder of Parquet, Arrow or CSV files, or a Zarr array.",
     ),
     "empty CSV": (
         lambda: Path("data.csv").touch(),

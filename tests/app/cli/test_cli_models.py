@@ -425,7 +425,7 @@ def test_info_tells_of_infinite_values(cohirf, folder):
 def test_info_of_a_checkpoint_is_refused(cohirf, folder, apart):
     cohirf("fit", "iris.csv", *apart, "--checkpoint", "ck", "--quiet")
     assert cohirf("info", "ck").err == (
-        "cohirf: ck is a folder without data: give a folder of Parquet files or a Zarr array.\n"
+        "cohirf: ck is a folder without data: give a folder of Parquet, Arrow or CSV files, or a Zarr array.\n"
     )
 
 
