@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ UNSCORED = {
     "silhouette": -1.0,
 }
 GRAPH = "published"
+SAMPLED = "Best of sixty samples of 1,000 rows; the paper's is of all rows."
 VERDICTS = ("within", "better", "worse", "not comparable")
 MANY_SEEDS = 25  # of base methods alone on iris, whose searches take a second
 # of all; a row with a search that was cut before is shown as it was earlier, and so is one of which
@@ -95,8 +96,14 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
     for cell in chain.from_iterable(table.cells(budget) for table in TABLES.values()):
         rows.setdefault(row_of(cell), []).append(look_up(folder, cell.about()))
     for key, cells in groupby(sorted(cells_of(budget, METRICS), key=row_of), key=row_of):
-        results = [found for cell in cells if (found := look_up(folder, cell.about()))]
-        if results and (are_done(results) or is_ahead(results, rows.get(key, []))):
+        asked = list(cells)
+        results = find(folder, asked)
+        if not are_done(results):  # then silhouettes of samples, if they were searched for
+            results = find(folder, [replace(cell, protocol=AUTHORS) for cell in asked]) or results
+        done = [found for found in results if is_done(found)]
+        if are_done(done):
+            rows[key] = done
+        elif results and is_ahead(results, rows.get(key, [])):
             rows[key] = results
     wanted = [
         found for key, results in rows.items() if key[:3] in RESULTS for found in results if found
@@ -106,12 +113,22 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
     return pd.DataFrame(wanted)
 
 
+def find(folder: Path, cells: list[Cell]) -> list[dict[str, Any]]:
+    """Return the results that there are of some cells."""
+    return [found for cell in cells if (found := look_up(folder, cell.about()))]
+
+
+def is_done(found: dict[str, Any]) -> bool:
+    """Tell whether a search had half of its trials or more."""
+    return bool(found["n_done"] >= FEWEST_TRIALS * found["n_trials"])
+
+
 def are_done(results: list[dict[str, Any]]) -> bool:
     """Tell whether searches had half of their trials or more, and all of them a score, or none, as
     the paper's then.
     """
-    enough = all(found["n_done"] >= FEWEST_TRIALS * found["n_trials"] for found in results)
-    return enough and len({found.get("is_scored", True) for found in results}) == 1
+    is_scored = {found.get("is_scored", True) for found in results}
+    return len(is_scored) == 1 and all(is_done(found) for found in results)
 
 
 def is_ahead(results: list[dict[str, Any]], earlier: list[dict[str, Any] | None]) -> bool:
@@ -349,6 +366,9 @@ def reason_lines(lines: list[Line]) -> list[str]:
                 why = reason_for(line.row, line.metric)
                 if not line.is_whole:
                     why = f"{why} {say_effort(line)}".strip()
+                elif is_sampled(line.found):
+                    why = f"{why} {SAMPLED}".strip()
+                why = why or "Open."
                 table.append(f"| {name} | {line.paper} | {line.ours} | {verdict} | {why} |")
     return table
 
@@ -356,7 +376,7 @@ def reason_lines(lines: list[Line]) -> list[str]:
 def say_effort(line: Line) -> str:
     """Return in words what a search lacks of sixty trials and five seeds of the authors'."""
     n_seeds, trials, search = say_search(line.found)
-    name = "The authors' search" if search == "authors'" else "An earlier search"
+    name = "An earlier search" if search == "earlier" else "The authors' search"
     return f"{name}: {trials} trials, {n_seeds} seeds."
 
 
@@ -382,4 +402,13 @@ def say_search(found: pd.DataFrame) -> list[str]:
     fewest = int(found.n_done.min())
     most = int(found.n_done.max())
     trials = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    return [f"{len(found)}", trials, "authors'" if (found.protocol >= AUTHORS).all() else "earlier"]
+    search = "authors'" if (found.protocol >= AUTHORS).all() else "earlier"
+    if search != "earlier" and is_sampled(found):
+        search += f", {SAMPLED_ROWS} rows"
+    return [f"{len(found)}", trials, search]
+
+
+def is_sampled(found: pd.DataFrame) -> bool:
+    """Tell whether silhouettes are those of random rows, by default in the authors' program."""
+    kept = zip(found.data, found.metric, found.protocol, strict=True)
+    return any(protocol == AUTHORS != protocol_of(data, metric) for data, metric, protocol in kept)

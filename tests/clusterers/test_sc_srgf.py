@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from scipy.spatial.distance import cdist
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs
@@ -333,6 +333,17 @@ def test_more_parts_than_clusters_are_grouped_by_chance_as_published():
         assert (labels == labels[::30][part]).all()
         partitions.add(tuple(labels[::30]))
     assert len(partitions) > 5
+
+
+def test_where_the_iteration_does_not_converge_a_full_decomposition_is_taken(monkeypatch):
+    affinity, y = graph([30, 20, 10], 0)
+
+    def never(*_, **__):
+        raise ArpackNoConvergence("no convergence", np.empty(0), np.empty((60, 0)))
+
+    monkeypatch.setattr(sc_srgf, "eigsh", never)
+    labels = partition_graph(affinity, 3, np.random.RandomState(0), unit=False)
+    assert adjusted_rand_score(y, labels) == 1
 
 
 @pytest.mark.parametrize("sizes", [[30, 20, 10, 5], [60]])

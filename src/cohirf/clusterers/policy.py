@@ -40,6 +40,9 @@ class AffinityPolicy:
     faintest: float = exp(-16)
     # rows of the embedding that are equal to so many decimals differ only by rounding errors
     decimals: int = 8
+    # of the iteration for eigenvectors, which needs fewer than ten; SciPy 1.17 sometimes restarts
+    # for ever where eigenvalues are equal
+    most_restarts: int = 100
 
 
 @dataclass(frozen=True)

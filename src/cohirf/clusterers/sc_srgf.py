@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
@@ -282,13 +282,19 @@ def walk_vectors(
     Each connected part of the graph has an eigenvector of the eigenvalue 1, which is constant on
     it. An iteration from a random vector finds a random combination of these, others only by
     rounding errors, and then smaller eigenvalues. So it groups more parts than vectors by chance,
-    as the iteration of CoHiRF's authors does, which is this one.
+    as the iteration of CoHiRF's authors does, which is this one. Where it does not converge, a full
+    decomposition takes its place.
     """
     roots = _inverse_roots(graph.sum(axis=1))
     _divide_by_degrees(graph, roots)
     graph.flat[:: len(graph) + 1] = -1  # minus the Laplacian, whose eigenvalues are at most 0
     start = rng.uniform(-1, 1, len(graph))
-    vectors = eigsh(graph, n_vectors, sigma=1.0, which="LM", tol=0, v0=start)[1]
+    try:
+        vectors = eigsh(
+            graph, n_vectors, sigma=1.0, v0=start, tol=0, maxiter=AFFINITY.most_restarts
+        )[1]
+    except ArpackNoConvergence:
+        vectors = leading_eigenvectors(graph, n_vectors)
     return np.asarray(vectors * roots[:, None])
 
 
