@@ -189,13 +189,13 @@ def test_every_row_of_the_paper_is_listed_with_the_search_that_found_it(tmp_path
         in text
     )
     assert (
-        "| iris | kernel K-Means | alone | 0.641 ± 0.022 | 0.800 ± 0.000 | better | 2 | 60 | "
-        "earlier |" in text
+        "| iris | kernel K-Means | alone | 0.641 ± 0.022 | 0.600 | worse | 1 | 60 | authors' |"
+        in text
     )
-    assert "| iris | kernel K-Means | R-CoHiRF | 0.900 ± 0.018 |  |  |  |  | not run |" in text
-    assert "54 rows: 3 within, 1 better, 1 worse, 0 not comparable." in text
+    assert "| shuttle | K-Means | alone | 0.608 ± 0.000 |  |  |  |  | not run |" in text
+    assert "54 rows: 2 within, 0 better, 4 worse, 0 not comparable." in text
     # two seeds are not five
-    assert "| ARI | 54 | 3 | 1 | 1 | 0 | 0 |" in text
+    assert "| ARI | 54 | 2 | 0 | 4 | 0 | 0 |" in text
     assert "An earlier search: 60 trials, 2 seeds. |" in text
 
 
