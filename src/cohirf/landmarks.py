@@ -46,7 +46,7 @@ from cohirf.rows.distances import DifferenceOffsets, find_offsets, measure_dista
 from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
 from cohirf.rows.policy import BLOCK
-from cohirf.rows.threads import map_blocks
+from cohirf.rows.threads import map_blocks, map_in_threads
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,6 @@ class LandmarkPolicy:
     searched_rows: int = 2**14  # at a time
     # compared point by point: twice as fast with 20 points in 20 dimensions, slower with 50 in 5
     few_points: int = 32
-    # that are compared with the points of a centre at a time: with fewer, a step takes longer to
-    # begin than to compute
-    rows_per_part: int = 2**10
     block_values: int = 2**21  # of a temporary matrix
     # of a matrix that is read several times, so that it stays in a cache; with fewer, threads
     # would wait for each other between short steps
@@ -397,19 +394,20 @@ def _label_among_few(X: Any, points: Expanded, labels: IntArray) -> IntArray:
 
     Bounds lack |x|^2, which is the same for all points of a row.
     """
-    found = np.empty(X.shape[0], dtype=labels.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         error = _square(X)[1]
-        lower = points.terms[:, : X.shape[1]] @ X.T
-        lower *= -2
+        lower = (-2 * points.terms[:, : X.shape[1]]) @ X.T
         lower += points.squares[:, None]
         upper = lower.min(axis=0) + (error + points.error.max())
-        may_be_nearest = lower <= upper
-    for label, is_near in zip(labels, may_be_nearest, strict=True):
-        np.putmask(found, is_near, label)
-    # not one: NaN is never near
-    n_near = np.add.reduce(may_be_nearest.view(np.uint8), axis=0, dtype=np.uint8)
+        # 1 or 0; NaN is never near
+        may_be_nearest = np.less_equal(lower, upper, out=lower)
+    # A product has the number of the only near point, and how many are near: in one long step,
+    # threads wait less for each other than in a step for each point.
+    counted = np.stack([np.arange(len(labels)), np.ones(len(labels))]).astype(X.dtype)
+    number, n_near = counted @ may_be_nearest
     undecided = np.flatnonzero(n_near != 1)
+    number[undecided] = 0
+    found: IntArray = labels[number.astype(np.intp)]
     if len(undecided):
         rows = Expanded.of_rows(X[undecided], X.dtype)
         found[undecided] = _label_among(rows, points, labels)
@@ -669,19 +667,21 @@ class NestedCells:
 
     def label_in_parts(self, X: Any) -> IntArray:
         """Return the number of the point of each row of this process, centre by centre."""
+        nearest = self.centres.label(X)
         found = np.empty(X.shape[0], dtype=np.int64)
 
-        def label_some(block: slice) -> None:
-            some = X[block]
-            of_some = found[block]
-            nearest = self.centres.label(some)
-            for rows in split(nearest):
-                of_some[rows] = self.parts[nearest[rows[0]]].label(some[rows])
+        def find_points(rows: IntArray) -> None:
+            found[rows] = self.parts[nearest[rows[0]]].label(X[rows])
 
-        # a block stays in a cache from the first look to the last, unless its rows are few for each
-        # centre
-        block_rows = max(BLOCK.thread_rows, LANDMARK.rows_per_part * len(self.parts))
-        map_blocks(label_some, X.shape[0], block_rows)
+        of_centres = split(nearest)
+        map_in_threads(
+            find_points,
+            [
+                rows[block]
+                for rows in of_centres
+                for block in row_blocks(len(rows), BLOCK.thread_rows)
+            ],
+        )
         return found
 
 
