@@ -271,6 +271,26 @@ def test_dask_without_a_cluster_gives_the_same_fit(X):
         assert_same(on_dask, fit_here(model_of(MODELS["dbscan"]), X))
 
 
+@pytest.mark.parametrize(("batches", "times"), [("local", {3, 4}), ("random", {1})])
+def test_without_a_cluster_chunks_are_computed_for_each_pass_over_local_batches(batches, times):
+    """To assign rows to cells, to label batches and to find exemplars; one chunk once more,
+    for its type.
+    """
+    rows = np.random.default_rng(0).uniform(size=(4000, 2))
+    computed = []
+
+    def make(block_info):
+        number = block_info[None]["chunk-location"][0]
+        computed.append(number)
+        return rows[500 * number : 500 * (number + 1)]
+
+    array = da.map_blocks(make, chunks=((500,) * 8, (2,)), dtype=np.float64)
+    with dask.config.set(scheduler="threads"):
+        model = CoHiRF(DBSCAN(eps=0.05), batches=batches, batch_size=1000, random_state=0)
+        model.fit(array)
+    assert set(np.bincount(computed).tolist()) <= times
+
+
 def _thread_of(number):
     return number, threading.get_ident()
 
