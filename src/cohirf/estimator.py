@@ -435,7 +435,15 @@ class CoHiRF(
         return cls(estimator, **parameters)
 
     @checking_parameters
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        links: Any = None,
+        client: Any = None,
+    ) -> Self:
         """Cluster the rows of ``X``.
 
         Parameters
@@ -460,6 +468,12 @@ class CoHiRF(
         sample_weight : array, shape (n_samples,), optional
             Weight of each row, for base methods that support it. It may be a Dask array if ``X`` is
             one.
+        links : array of int, shape (n_links, 3), or pair of arrays, optional
+            Pairs of rows that are to be in the same cluster, and pairs that are not to be: triples
+            of two row numbers and 1 or -1, or two arrays (together, apart) with two columns of row
+            numbers each, of which one may be None. All are kept. Links that contradict each other
+            are refused before the fit. Rows that are to be together are moved to their mean, which
+            is what the model stores of them. See :doc:`/choose/links`.
         client : distributed.Client, optional
             Client of the cluster that runs the batches of a source, Dask array or Dask data frame.
             By default, a Dask array or data frame uses the active client, if there is one, and a
@@ -474,13 +488,13 @@ class CoHiRF(
         parameters.check_views()
         check_size_limits(parameters.size_limits)
         if parameters.is_of_graph:
-            graph = open_training_graph(parameters, X, sample_weight, client)
+            graph = open_training_graph(parameters, X, sample_weight, client, links)
             columns = Columns(graph.n_nodes)
             return self._become(fit_graph(Settings.of(parameters, columns), graph), columns)
         with nullcontext() if client is None else choosing_client(parameters, client, X):
             opened = open_training_data(parameters, X, on_cluster=client is not None)
             settings = Settings.of(parameters, opened.columns)
-            state = fit_data(settings, opened.data, sample_weight)
+            state = fit_data(settings, opened.data, sample_weight, links=links)
         return self._become(state, opened.columns)
 
     def predict(self, X: Any) -> Any:

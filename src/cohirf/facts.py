@@ -51,8 +51,9 @@ def remedies_for(model: CoHiRF) -> Remedies:
 
 
 def refuse_limits(model: CoHiRF) -> None:
-    """Raise if a model has limits of sizes: an update keeps all rows in their clusters."""
+    """Raise if a model has limits of sizes or links: an update keeps all rows in their clusters."""
     model._parameters.refuse_limits()
+    model._state.refuse_links()
 
 
 def set_columns(model: CoHiRF, n_features: int, names: Sequence[str] | None) -> None:

@@ -106,6 +106,7 @@ def as_member(model: Any) -> Member:
     check_is_fitted(model, "n_clusters_")
     parameters = model._parameters
     parameters.refuse_updates()
+    model._state.refuse_links()
     return Member(Settings.of(parameters, model._columns), model._state.in_this_process())
 
 

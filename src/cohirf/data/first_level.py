@@ -478,6 +478,10 @@ class Data:
         """Return the given rows (distinct, in any order)."""
         return take_in_order(self.rows, rows)
 
+    def moved(self, rows: IntArray, places: IntArray, values: Any) -> Data:
+        """Return the data in which some rows (sorted) have the values of their places."""
+        raise NotImplementedError
+
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""
         return str(self.rows.fingerprint())

@@ -25,10 +25,12 @@ from cohirf.data.first_level import (
 )
 from cohirf.engines import count_jobs
 from cohirf.planning import Room, resolve_memory_limit
+from cohirf.rows.arrays import as_array, take_rows
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Engine, Rows, Storage
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import ArraySource, Source
+from cohirf.sources.moved import MovedSource
 from cohirf.summary.summary import stack
 
 
@@ -64,6 +66,14 @@ class InMemory(Data):
     def take(self, rows: IntArray) -> Any:
         """Return the given rows."""
         return self.X[rows]
+
+    def moved(self, rows: IntArray, places: IntArray, values: Any) -> InMemory:
+        """Return the data in which some rows (sorted) have the values of their places."""
+        n_rows = self.rows.n_rows
+        source: IntArray = np.arange(n_rows)
+        source[rows] = n_rows + places
+        with_values = stack([self.X, values.astype(self.X.dtype)])
+        return replace(self, X=take_rows(with_values, source))
 
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""
@@ -140,6 +150,10 @@ class InSource(Data):
         return contract_rows(
             active, setup.contraction, setup.make_resources(engine, ScratchStorage())
         )
+
+    def moved(self, rows: IntArray, places: IntArray, values: Any) -> InSource:
+        """Return the data in which some rows (sorted) have the values of their places."""
+        return replace(self, rows=MovedSource(self.rows, rows, places, as_array(values)))
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, which are read one after the other."""

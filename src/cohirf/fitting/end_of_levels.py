@@ -11,6 +11,7 @@ from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
@@ -27,9 +28,9 @@ from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.ending import Ending, LastLevel, end_fit, end_in_clusters
 from cohirf.fitting.limited import (
     RowLook,
+    cells_of,
     complete_centres,
     find_centres,
-    group_by_point,
     share_out_within,
 )
 from cohirf.fitting.merging import (
@@ -42,10 +43,11 @@ from cohirf.fitting.merging import (
     linking,
 )
 from cohirf.fitting.policy import END
+from cohirf.fitting.regroup import Regrouped, regroup
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells
 from cohirf.rows.arrays import as_array
-from cohirf.rows.grouping import IntArray
+from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.rows.storage import Population, Storage
 
 
@@ -192,26 +194,39 @@ class EndOfLevels:
             np.concatenate([owner, alone]),
         )
         rows = share_out_within(self.first_level, self.data, mass, look, self.limits.of_each(k))
-        candidates = leaves_as_candidates(self.first_level, self.last.state, self.data.column_means)
-        shared, cells, known = group_by_point(
-            self.first_level, self.data, self.weights, rows, look, candidates
-        )
-        ending = end_in_clusters(self.settings, shared, self._begin_again(shared), cells.owner)
-        return replace(
-            ending,
-            choice=choice,
-            cells=cells,
-            known=known if shared.readable is None else None,
-        )
+        regrouped = self.regroup(self.first_level, rows.points, look.points, look.owner)
+        cells = cells_of(rows, look, regrouped.kept)
+        return replace(self.end_regrouped(regrouped, look.owner), choice=choice, cells=cells)
 
-    def _begin_again(self, shared: FirstLevel) -> LastLevel:
+    def regroup(
+        self, first_level: FirstLevel, points: IntArray, means: FloatArray, owner: IntArray
+    ) -> Regrouped:
+        """Return a first level whose leaves are the rows of each point, which have an owner."""
+        candidates = leaves_as_candidates(self.first_level, self.last.state, self.data.column_means)
+        return regroup(first_level, self.data, self.weights, points, means, owner, candidates)
+
+    def end_regrouped(self, regrouped: Regrouped, owner: IntArray) -> Ending:
+        """End with the rows of points, in the clusters that own these; those without are noise."""
+        shared = regrouped.first_level
+        of_leaf = owner[regrouped.kept]
+        last = self._begin_again(shared, of_leaf < 0)
+        label = np.unique(of_leaf[of_leaf >= 0], return_inverse=True)[1]
+        known = regrouped.known if shared.readable is None else None
+        return replace(end_in_clusters(self.settings, shared, last, label), known=known)
+
+    def _begin_again(
+        self, shared: FirstLevel, is_noise: NDArray[np.bool_] | None = None
+    ) -> LastLevel:
         """Return the leaves of a first level, among which rows were shared out, as groups."""
         values = self.data.rows if shared.readable is None else shared.readable
         fresh = FitState.of_leaves(
             shared.leaves, values, self.n_rows, self.settings.max_iter, Storage()
         )
         return LastLevel.of(
-            shared.leaves, replace(fresh, record=self.last.state.record), labels_noise=False
+            shared.leaves,
+            replace(fresh, record=self.last.state.record),
+            labels_noise=False,
+            is_noise=is_noise,
         )
 
     def _divide(self, n_clusters: int, min_share: float, merge: str) -> Division:

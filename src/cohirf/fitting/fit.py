@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -28,6 +28,7 @@ from cohirf.beyond.batch_steps import WithCompanions
 from cohirf.beyond.choose_merge import explain_vanishing
 from cohirf.beyond.companions import Companions, count_shown
 from cohirf.beyond.fuse_batches import fuse_leaves
+from cohirf.beyond.links import Links
 from cohirf.beyond.reach import ThinBatchesWarning, explain_thin_batches
 from cohirf.beyond.size_limits import SizeLimits
 from cohirf.choice import Choice
@@ -40,6 +41,7 @@ from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.end_of_levels import EndOfLevels
 from cohirf.fitting.ending import Ending, LastLevel, end_update
 from cohirf.fitting.limited import find_limits
+from cohirf.fitting.linked import find_links, keep_links, move_together
 from cohirf.fitting.locality import LocalPlan, LocalRows, refuse_pipeline
 from cohirf.fitting.merging import SampleOfFit, choose_first
 from cohirf.fitting.policy import WARNING
@@ -62,10 +64,12 @@ def fit_data(
     sample_weight: Any,
     known: Settled | None = None,
     former: IntArray | None = None,
+    links: Any = None,
 ) -> FittedState:
     """Fit opened data; entropy and batch size may be ``known``, and then there is no checkpoint.
 
-    Rows may have a ``former`` cluster, or -1: these clusters go on.
+    Rows may have a ``former`` cluster, or -1: these clusters go on. Pairs of rows may have
+    ``links``.
     """
     with ExitStack() as stack:
         if sample_weight is None:
@@ -73,6 +77,9 @@ def fit_data(
         else:
             weights = valid_weights(settings, data, sample_weight)
         limits = find_limits(settings, data, weights)
+        linked = find_links(settings, data, weights, links)
+        if linked is not None:
+            data = move_together(data, weights, linked)
         settled = known
         journal = None
         if settled is None:
@@ -86,6 +93,8 @@ def fit_data(
         if former is None and settings.family.chooses_first:
             choice, chosen_on = choose_first(settings, data, weights, settled.entropy)
             settings = settings.aiming_at(choice.n_clusters)
+            if linked is not None:
+                linked.refuse_too_few(choice.n_clusters)
         weighted = weights is not None or settings.sum_mass
         contraction = make_contraction(settings, data, settled, weighted=weighted)
         if known is None and data.rows.n_rows >= WARNING.rows:
@@ -95,7 +104,18 @@ def fit_data(
             n_rows = data.rows.n_rows
         else:
             n_rows = len(weights.positive)
-        fit = Fit(settings, data, weights, n_rows, contraction, choice, journal, chosen_on, limits)
+        fit = Fit(
+            settings,
+            data,
+            weights,
+            n_rows,
+            contraction,
+            choice,
+            journal,
+            chosen_on,
+            limits,
+            linked,
+        )
         fit.warn_if_no_two_rows_can_fuse()
         plan = fit.plan_local()
         setup = fit.set_up(plan, fit.borders(former))
@@ -108,7 +128,7 @@ def fit_data(
         levels = RunLevels(records, state.level, of_first_level, tally)
         found = collect_results(settings, data, weights, ending, contraction, levels)
         fit.warn_of_problem(found.cluster_sizes)
-        return found
+        return replace(found, is_linked=linked is not None)
 
 
 def _part_noise(former: IntArray) -> IntArray:
@@ -139,6 +159,7 @@ class Fit:
     journal: Any = None  # where the checkpoint records runs
     chosen_on: SampleOfFit | None = None  # the rows of that choice, whose graph is used again
     limits: SizeLimits | None = None  # of the sizes of clusters
+    links: Links | None = None  # between rows
     warned: list[str] = field(default_factory=list)  # warnings about this fit
 
     def plan_local(self) -> LocalPlan | None:
@@ -277,6 +298,8 @@ class Fit:
             self.limits,
         )
         ending = settings.family.end(levels)
+        if self.links is not None:
+            ending = keep_links(levels, ending, self.links)
         self._warn_of_ending(ending, levels)
         if settings.verbose and ending.choice is not None:
             progress.say(ending.choice)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
+from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.beyond.merges import DEFAULT as COMPACT
 from cohirf.beyond.size_limits import (
     LIMIT,
@@ -32,16 +32,13 @@ from cohirf.data.first_level import DataWeights, FirstLevel
 from cohirf.fitting.families import TakesNumber, is_k_means
 from cohirf.fitting.merging import SampleOfFit
 from cohirf.fitting.policy import END
+from cohirf.fitting.regroup import read_filled
 from cohirf.fitting.settings import Settings
 from cohirf.landmarks import Cells, NestedCells, split
 from cohirf.rows.arrays import as_array, narrow_indices
 from cohirf.rows.containers import container_of
 from cohirf.rows.distances import relative_squares
-from cohirf.rows.grouping import FloatArray, IntArray, Mass, index_dtype, row_blocks
-from cohirf.rows.storage import ArrayRows
-from cohirf.summary.rows import Part
-from cohirf.summary.summary import stack
-from cohirf.summary.vectors import place_of
+from cohirf.rows.grouping import FloatArray, IntArray, Mass, row_blocks
 from cohirf.wording import setting
 
 LOOK = np.dtype([("point", np.int32), ("margin", np.float32)])
@@ -253,14 +250,9 @@ def share_out_within(
     rows, moved = _correct(data, mass, clusters, found["margin"], look.centres, capacity)
     points = found["point"].astype(np.int64)
     for block in row_blocks(len(rows)):
-        X = _read(data, rows[block])
+        X = read_filled(data, rows[block])
         points[rows[block]] = look.find_points(X, moved.labels[block])
     return LimitedRows(points, replace(look.centres, prices=moved.prices))
-
-
-def _read(data: Data, rows: IntArray) -> Any:
-    """Return some rows (sorted), in which no cell is missing."""
-    return fill_missing(data.rows.take(rows), data.column_means)
 
 
 def _correct(
@@ -296,7 +288,7 @@ def _correct(
         room = Capacity(np.maximum(capacity.low - fixed, 0), capacity.high - fixed)
         if len(rows) == n_rows or room.can_hold(len(rows) if own is None else float(own.sum())):
             costs = np.concatenate(
-                [centres.measure(_read(data, rows[block])) for block in row_blocks(len(rows))]
+                [centres.measure(read_filled(data, rows[block])) for block in row_blocks(len(rows))]
             )
             found = assign_within(costs, own, room, centres.prices, is_counted=is_counted)
             if len(rows) == n_rows or n_seen * n_clusters > LIMIT.most_values:
@@ -306,50 +298,11 @@ def _correct(
         n_seen *= 4
 
 
-# ---- the groups that all rows are in
-
-
-def group_by_point(
-    first_level: FirstLevel,
-    data: Data,
-    weights: DataWeights | None,
-    limited: LimitedRows,
-    look: RowLook,
-    candidates: SampleOfFit,
-) -> tuple[FirstLevel, NestedCells, SampleOfFit]:
-    """Return the rows of each point as the leaves of a first level, the cells that new rows belong
-    to, and rows whose values are known.
-
-    The medoid of a point is the candidate that is nearest to it or, without any, the first row.
-    """
-    assert first_level.rows is not None
-    n_points = len(look.points)
-    counts = first_level.rows.count(limited.points, n_points, weights)
-    first_rows = counts.first_rows[counts.sizes > 0]
-    known = _add_first_rows(data, candidates, limited.points, first_rows)
-    medoids = _choose_medoids(known, limited.points[known.rows], look.points)
-    kept = limited.points[known.rows[medoids]]  # in the order of medoids, which are sorted
-    number: IntArray = np.zeros(n_points, dtype=np.int64)
-    number[kept] = np.arange(len(kept))
-    part = first_level.part
-    leaf_of = number[limited.points].astype(index_dtype(len(kept)))
-    leaves = replace(
-        first_level.leaves,
-        rows=known.rows[medoids],
-        values=None if first_level.leaves.values is None else ArrayRows(known.values[medoids]),
-        mass=counts.sizes[kept].astype(np.float64)
-        if counts.weights is None
-        else counts.weights[kept],
-        sizes=counts.sizes[kept],
-        first_rows=counts.first_rows[kept],
-        weights=None if counts.weights is None else counts.weights[kept],
-        means=look.points[kept] if counts.means is None else counts.means[kept],
-        is_noise=np.zeros(len(kept), dtype=bool),
-        stability=place_of(part.stability).fetch(part.stability, known.rows[medoids]),
-    )
+def cells_of(limited: LimitedRows, look: RowLook, kept: IntArray) -> NestedCells:
+    """Return the cells that new rows belong to: those of points that have rows."""
     clusters, owner = np.unique(look.owner[kept], return_inverse=True)
     centres = limited.centres
-    cells = NestedCells(
+    return NestedCells(
         Cells(
             centres.centres[clusters],
             np.arange(len(clusters)),
@@ -358,38 +311,3 @@ def group_by_point(
         look.points[kept],
         owner,
     )
-    shared = replace(
-        first_level,
-        leaves=leaves,
-        part=Part(leaf_of, part.stability, np.arange(len(kept))),
-        links=(),
-        local=None,
-        known=None,
-    )
-    return shared, cells, known
-
-
-def _add_first_rows(
-    data: Data, candidates: SampleOfFit, points: IntArray, first_rows: IntArray
-) -> SampleOfFit:
-    """Return the candidates, and the first row of each point that has none of them."""
-    has_none = np.isin(points[first_rows], points[candidates.rows], invert=True)
-    if not has_none.any():
-        return candidates
-    added = np.sort(first_rows[has_none])
-    rows = np.concatenate([candidates.rows, added])
-    values = stack([candidates.values, _read(data, added)])
-    mass = np.concatenate([candidates.mass, np.ones(len(added))])
-    order = np.argsort(rows)
-    return SampleOfFit(rows[order], values[order], order, mass[order])
-
-
-def _choose_medoids(known: SampleOfFit, of_row: IntArray, points: FloatArray) -> IntArray:
-    """Return, sorted, the known row that is nearest to each point."""
-    distances = np.empty(len(of_row))
-    values = known.values
-    for block in row_blocks(len(of_row)):
-        X = as_array(values[block])
-        distances[block] = ((X - points[of_row[block]]) ** 2).sum(axis=1)
-    order = np.lexsort((distances, of_row))
-    return np.sort(order[np.flatnonzero(np.diff(of_row[order], prepend=-1))])

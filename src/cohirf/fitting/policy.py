@@ -48,6 +48,9 @@ class EndPolicy:
     limited_sweeps: int = 4
     limited_starts: int = 8
     limited_values: int = 2**18
+    # The heaviest leaves of a cluster, to which rows with links are near or far. No table: a fit
+    # around K-Means has about as many.
+    linked_leaves: int = 100
     # of means, relative to the largest: sums of identical rows differ in the last digits
     mean_digits: int = 12
 

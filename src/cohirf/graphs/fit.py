@@ -58,12 +58,17 @@ from cohirf.summary.state import FinalClusters, FittedState, NodeReach
 
 
 def open_training_graph(
-    parameters: Parameters, X: Any, sample_weight: Any = None, client: Any = None
+    parameters: Parameters,
+    X: Any,
+    sample_weight: Any = None,
+    client: Any = None,
+    links: Any = None,
 ) -> Graph:
     """Check parameters and a graph. What has no meaning on a graph is refused."""
     metric = f"metric={parameters.metric!r}"
     refused = {
         "sample_weight": sample_weight is not None,
+        "links": links is not None,
         "client": client is not None,
         "batch_size": parameters.batch_size is not None,
         "batches": parameters.batches != "auto",

@@ -111,6 +111,7 @@ class FittedState:
     changes: Changes | None = None  # what the last update has changed
     history: Annotated[tuple[Step, ...], ranges.Holds(_check_history, "summary")] = ()
     names: dict[int, str] = field(default_factory=dict)  # of clusters, by their numbers
+    is_linked: bool = False  # whether pairs of rows had links
     reach: NodeReach | None = None  # of a graph, if a method found its clusters by density
     # of a graph whose nodes have names
     node_names: Annotated[Texts | None, ranges.one_for_each("n_rows")] = None
@@ -208,6 +209,14 @@ class FittedState:
         if summary is None:
             return np.arange(0)
         return summary.unknown_rows
+
+    def refuse_links(self) -> None:
+        """Raise if rows have links: an update does not know them."""
+        if self.is_linked:
+            raise ValueError(
+                "A model with links cannot be updated: it keeps the clusters of the links, not the "
+                "links. Fit all rows again, with all links, or label new ones by predict."
+            )
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes of a model, except those that are looked up for each row."""

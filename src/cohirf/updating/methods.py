@@ -108,6 +108,7 @@ class UpdatingMixin(FittedModel):
         known = None
         may_miss = True
         if before is not None:
+            before.refuse_links()
             before = before.in_this_process()
             known = self._columns
             may_miss = before.column_means is not None
@@ -168,6 +169,7 @@ class UpdatingMixin(FittedModel):
         check_is_fitted(self, "n_clusters_")
         parameters = self._parameters
         parameters.refuse_updates()
+        self._state.refuse_links()
         settings = Settings.of(parameters, self._columns)
         return self._become(forget(settings, self._state.in_this_process(), rows, updates))
 
@@ -197,5 +199,6 @@ class UpdatingMixin(FittedModel):
         check_is_fitted(self, "n_clusters_")
         parameters = self._parameters
         parameters.refuse_updates()
+        self._state.refuse_links()
         settings = Settings.of(parameters, self._columns)
         return self._become(recluster(settings, self._state.in_this_process()))
