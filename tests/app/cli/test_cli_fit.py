@@ -699,3 +699,67 @@ def test_sizes_are_within_limits(cohirf, tmp_path):
         outcome = cohirf("fit", path, "--clusters", 3, f"--max-size={size}", "--force")
         assert outcome.code == 2
         assert f"--max-size '{size}' is not valid: give a number above 0." in outcome.err
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    X = np.random.default_rng(0).normal(size=(90, 2)) + 5 * (np.arange(90) % 3)[:, None]
+    table = pd.DataFrame(X, columns=["a", "b"])
+    table.insert(0, "id", [f"p{row}" for row in range(90)])
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        ("first,second,link\n1,3,1\n0,6,-1\n", ()),
+        ("1,3,together\n0,6,apart\n", ()),
+        ("1,3,1\n0,6,-1\n", ()),
+        ("p0,p6,Apart\np1,p3,Together\n", ("--id-column", "id")),
+        ("first,second,link\np1,p3,1\np0,p6,-1\n", ("--id-column", "id")),
+    ],
+)
+def test_links_of_a_table_are_kept(cohirf, people, tmp_path, lines, options):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(lines)
+    out = tmp_path / "labels.csv"
+    outcome = cohirf("fit", people, "--clusters", 3, "--links", pairs, "--out", out, *options)
+    assert outcome.code == 0, outcome.err
+    labels = pd.read_csv(out)["cluster"]
+    assert labels[1] == labels[3]
+    assert labels[0] != labels[6]
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        ("a,b\n1,2\n", (), "has 2 columns: give a table with three columns"),
+        ("a,b,link\n1,x,1\n", (), "has cells that are no row numbers"),
+        ("a,b,link\n1,2,maybe\n", (), "has the link 'maybe'"),
+        ("a,b,link\n1,200,1\n", (), "the data has 90 rows"),
+        ("a,b,link\np1,p200,1\n", ("--id-column", "id"), "has 'p200', which no row"),
+        ("a,b,link\n1,2,1\n1,2,-1\n", (), "together by the links 1 - 2"),
+        ("a,b,link\n1,2,1\n", ("--estimator", "dbscan"), "links do not work around DBSCAN"),
+    ],
+)
+def test_tables_that_are_no_links_are_refused(cohirf, people, tmp_path, lines, options, message):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(lines)
+    outcome = cohirf("fit", people, "--clusters", 3, "--links", pairs, *options)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
+def test_ids_of_several_rows_are_no_links(cohirf, people, tmp_path):
+    table = pd.read_csv(people)
+    table["id"] = table["id"].replace("p5", "p4")
+    path = tmp_path / "twice.csv"
+    table.to_csv(path, index=False)
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("a,b,link\np4,p6,1\n")
+    options = ("--clusters", 3, "--links", pairs, "--id-column", "id")
+    outcome = cohirf("fit", path, *options)
+    assert outcome.code == 2
+    assert "has 'p4', which several rows" in outcome.err

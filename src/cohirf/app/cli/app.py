@@ -29,6 +29,7 @@ from cohirf.app.cli.fit_options import (
     Keep,
     Kinds,
     LabelColumn,
+    Links,
     MaxFeatures,
     MaxSize,
     Merging,
@@ -131,6 +132,7 @@ def command(*examples: str, of: typer.Typer = app) -> Callable[[Command], Comman
     "cohirf fit docs.parquet --vectors embedding --text body --clusters 200,40,8 "
     "--report topics.html",
     "cohirf fit places.parquet --places lat lon --eps 2km --report map.html",
+    "cohirf fit people.csv --id-column id --clusters 20 --links pairs.csv --out labels.csv",
     "cohirf fit graph.npz --graph --clusters 10 --out labels.csv",
 )
 def fit(
@@ -144,6 +146,7 @@ def fit(
     min_cluster_size: MinClusterSize = None,
     min_size: MinSize = None,
     max_size: MaxSize = None,
+    links: Links = None,
     seed: Seed = None,
     eps: Eps = None,
     batch_size: BatchSize = None,
@@ -198,6 +201,7 @@ def fit(
     screen = ScreenOptions(json, quiet)
     if graph or similarities:
         refused = {
+            "--links": links,
             "--report": report,
             "--keep": keep,
             "--vectors": vectors,
@@ -229,6 +233,7 @@ def fit(
         images=images,
         places=places,
         eps=eps,
+        links=links,
     )
 
 

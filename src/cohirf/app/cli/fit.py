@@ -17,6 +17,7 @@ from cohirf import CoHiRF
 from cohirf.app.cli import command_line
 from cohirf.app.cli.console import Console, count_bytes
 from cohirf.app.cli.errors import BadInputError, Interrupted, flag_of, read_count
+from cohirf.app.cli.links import read_links
 from cohirf.app.cli.options import (
     DataOptions,
     MethodOptions,
@@ -90,6 +91,7 @@ def fit_file(
     images: str | None = None,
     places: tuple[str, str] | None = None,
     eps: str | None = None,
+    links: Path | None = None,
 ) -> None:
     """Cluster the rows of a file: cohirf fit.
 
@@ -120,6 +122,7 @@ def fit_file(
         pictures = None
     else:
         pictures = find_column(at.name, at.columns, images, setting("images", images))
+    linked = None if links is None else read_links(links, prepared, about.id_column)
     settled = settle_parameters(parameters, prepared.source.n_rows, prepared.n_bytes, base)
     chosen = {"--estimator": named} if named != method.estimator else {}
     chosen |= {} if base is not None or "n_clusters" in parameters else {"--clusters": "auto"}
@@ -136,7 +139,7 @@ def fit_file(
     note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
-    fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console)
+    fitted = _fit_prepared(CoHiRF(base, **settled), prepared, console, linked)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
@@ -337,7 +340,7 @@ def _refuse_low_limit(data: Path, limit: int | None) -> None:
         )
 
 
-def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
+def _fit_prepared(model: CoHiRF, data: Prepared, console: Console, links: Any = None) -> CoHiRF:
     """Fit the model; if the user stops it, say what was kept."""
     limit = read_memory_limit(model.batch_size)
     reset_peak()  # what reading took goes back
@@ -348,7 +351,7 @@ def _fit_prepared(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     rows = rows if model.batch_size is not None else data.array()  # one batch needs all rows anyway
     try:
         with console.watching():
-            model.set_params(verbose=0 if console.quiet else 1).fit(rows)
+            model.set_params(verbose=0 if console.quiet else 1).fit(rows, links=links)
     except KeyboardInterrupt:
         said = (
             "Stopped. Nothing was written: with --checkpoint FOLDER, a fit that is stopped can go "

@@ -88,6 +88,17 @@ MaxSize = Annotated[
         metavar="INT|FLOAT",
     ),
 ]
+Links = Annotated[
+    Path | None,
+    option(
+        "--links",
+        "Clustering",
+        "A table of pairs of rows that are to be in one cluster, or not to be, with three columns: "
+        "two row numbers, from 0 on, or with --id-column two ids; and 1 or together, -1 or apart. "
+        "All are kept. It needs a method that is told --clusters.",
+        metavar="FILE",
+    ),
+]
 Seed = Annotated[
     int | None,
     option(
