@@ -70,7 +70,13 @@ CONTAINER_TESTS = {
 # The estimator's own files: its parameters and methods, and its fitted attributes.
 OWN = ("cohirf.estimator", "cohirf.summary.fitted")
 # What may take the estimator: its own file, and what is above it.
-ABOVE = ("cohirf.estimator", "cohirf.facts", "cohirf.app")
+ABOVE = (
+    "cohirf.estimator",
+    "cohirf.facts",
+    "cohirf.merge_models",
+    "cohirf.inspection",
+    "cohirf.app",
+)
 # Names of variables that hold the estimator outside its own file.
 ESTIMATORS = {"model", "owner", "updated", "fitted", "estimator"}
 IMPORT_RUNS = 5  # the fastest of as many fresh processes counts

@@ -30,7 +30,7 @@ from cohirf import CoHiRF, FusionHierarchy
 from cohirf.beyond.merge_tree import MergeTree, link_groups
 from cohirf.landmarks import Landmarks
 from cohirf.store.files import ModelFileError
-from cohirf.store.models import load, save_model
+from cohirf.store.models import load
 
 N_LEVELS = 6
 N_CLUSTERS = 10
@@ -66,7 +66,7 @@ def bench_damage(n_flips: int, n_cuts: int) -> None:
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        save_model(small_model(), path)
+        small_model().save(path)
         for what, damage, times in (("bit flips", flip_bit, n_flips), ("truncations", cut, n_cuts)):
             noticed = sum(is_noticed(path, damage(path.read_bytes(), rng)) for _ in range(times))
             print(f"{what:<44} {noticed:>5,} of {times:>5,} noticed")
@@ -78,19 +78,19 @@ def bench_kills(n_kills: int) -> None:
     whole = with_strays = cleaned = 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        save_model(models[0], path)
+        models[0].save(path)
         for _ in range(n_kills):
             child = os.fork()
             if child == 0:
                 while True:
                     for model in models:
-                        save_model(model, path, overwrite=True)
+                        model.save(path, overwrite=True)
             time.sleep(rng.uniform(0.01, 0.05))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             whole += load(path).views in (3, 5)
             with_strays += len(list(Path(folder).iterdir())) > 1
-            save_model(models[0], path, overwrite=True)
+            models[0].save(path, overwrite=True)
             cleaned += list(Path(folder).iterdir()) == [path]
     print(
         f"{'kills while one model replaces another':<44} {whole:>5,} of {n_kills:>5,} left a whole "
@@ -143,7 +143,7 @@ def measure(step: str, folder: Path, n_rows: int) -> tuple[float, int]:
     load(folder / "small")  # imports and caches do not count
     model = large_model(n_rows) if step == "save" else None
     steps = {
-        "save": lambda: save_model(model, folder / "large"),
+        "save": lambda: model.save(folder / "large"),
         "load": lambda: load(folder / "large"),
     }
     rise, (seconds, _) = peak_rise(lambda: timed(steps[step], time.perf_counter))
@@ -153,7 +153,7 @@ def measure(step: str, folder: Path, n_rows: int) -> tuple[float, int]:
 def bench_size(n_rows: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        save_model(small_model(), folder / "small")
+        small_model().save(folder / "small")
         for step in ("save", "load"):
             seconds, rise = in_fresh_process(measure, step, folder, n_rows)
             size = (folder / "large").stat().st_size

@@ -7,7 +7,7 @@ library that imports :mod:`cohirf.app`, and only when one of the methods is call
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from sklearn.utils.validation import check_is_fitted
@@ -20,22 +20,6 @@ if TYPE_CHECKING:
 
 
 WITH_TABLE = "the nodes of a graph have no features. Pass a table with a row for each node."
-
-
-def require_labels_here(model: CoHiRF) -> None:
-    """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
-    check_is_fitted(model, "n_clusters_")
-    elsewhere = model._state.rows.row_map.elsewhere
-    if elsewhere:
-        raise ValueError(
-            f"labels_ is {elsewhere}, and this method needs the labels in this process: call "
-            "gather() first, which loads 8 bytes per row."
-        )
-
-
-def give_names(model: CoHiRF, names: Mapping[int, str]) -> None:
-    """Name some clusters; others keep their names, which last through updates and are saved."""
-    model._become(model._state.named(names))
 
 
 class DescribedClusters(FittedModel):
@@ -88,7 +72,7 @@ class DescribedClusters(FittedModel):
         if X is None:
             self._parameters.refuse_graph("summary without X", WITH_TABLE)
         model = cast("CoHiRF", self)
-        require_labels_here(model)
+        self._require_labels_here()
         return summarize_clusters(model, X, feature_names)
 
     def name_clusters(
@@ -144,7 +128,7 @@ class DescribedClusters(FittedModel):
         if X is None:
             self._parameters.refuse_graph("name_clusters without X", WITH_TABLE)
         model = cast("CoHiRF", self)
-        require_labels_here(model)
+        self._require_labels_here()
         found = describe_clusters(model, X, feature_names, preparation).clusters
         state = self._state.named({cluster.label: cluster.name for cluster in found})
         self._become(state)
@@ -182,7 +166,7 @@ class DescribedClusters(FittedModel):
         self._parameters.refuse_graph("diagnose")
 
         model = cast("CoHiRF", self)
-        require_labels_here(model)
+        self._require_labels_here()
         return diagnose_model(model)
 
     def explain(self, cluster: int, X: Any = None) -> Any:
@@ -210,5 +194,15 @@ class DescribedClusters(FittedModel):
             self._parameters.refuse_graph("explain without X", WITH_TABLE)
 
         model = cast("CoHiRF", self)
-        require_labels_here(model)
+        self._require_labels_here()
         return explain_cluster(model, cluster, X)
+
+    def _require_labels_here(self) -> None:
+        """Raise an error if the model is not fitted, or if its labels are on Dask or a device."""
+        check_is_fitted(self, "n_clusters_")
+        elsewhere = self._state.rows.row_map.elsewhere
+        if elsewhere:
+            raise ValueError(
+                f"labels_ is {elsewhere}, and this method needs the labels in this process: call "
+                "gather() first, which loads 8 bytes per row."
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -25,7 +26,7 @@ from cohirf.graphs.fit import fit_graph, open_training_graph
 from cohirf.graphs.new_nodes import measure_nodes, predict_nodes
 from cohirf.landmarks import label_new_rows, measure_new_rows
 from cohirf.rows.arrays import to_host
-from cohirf.store.models import save_model
+from cohirf.store.models import Origin, write_model
 from cohirf.updating import UpdatingMixin
 from cohirf.validation import GRAPH_METRICS, Columns
 
@@ -628,17 +629,60 @@ class CoHiRF(
             return self
         return self._become(self._state.gathered())
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        preparation: dict[str, Any] | None = None,
+        origin: Origin | None = None,
+    ) -> None:
         """Write the fitted model to a file of JSON and numeric arrays, for :func:`cohirf.load`.
+
+        Saving is atomic: the file is written with a temporary name beside ``path``, flushed to disk
+        and then given its name. An incomplete model never appears at ``path``. A base estimator or
+        callable ``medoid`` that cannot be stored is left out, and must be passed to
+        :func:`cohirf.load`. Paths that a fit writes to, ``checkpoint`` and ``memory``, are never
+        stored.
 
         Parameters
         ----------
         path : str or path
-            The file to create.
+            The file to create. Its directory must exist.
         overwrite : bool, default=False
-            Whether to replace a saved model that exists at ``path``.
+            Whether to replace a saved model that exists at ``path``. A file that is not a saved
+            model is never replaced.
+        preparation : dict, optional
+            A description, serialisable as JSON, of how the data was prepared before the fit, such
+            as :meth:`cohirf.app.preparation.Preparation.to_json` returns.
+            :func:`cohirf.store.load_about` returns it.
+        origin : cohirf.store.Origin, optional
+            The file that the model was fitted to, and the command;
+            :func:`cohirf.store.load_about` returns it. Reports show it.
+
+        Raises
+        ------
+        FileExistsError
+            If ``path`` exists, and either ``overwrite`` is False or ``path`` is not a saved model.
+        ValueError
+            If a parameter of the model cannot be stored, or if :func:`cohirf.load` would refuse the
+            model. Nothing is replaced then.
         """
-        save_model(self, path, overwrite=overwrite)
+        if type(self) is not CoHiRF:
+            raise TypeError(
+                f"model={reprlib.repr(self)} is not a CoHiRF estimator: only CoHiRF estimators can "
+                "be saved, and no subclasses."
+            )
+        check_is_fitted(self, "n_clusters_")
+        write_model(
+            self._parameters,
+            self._columns,
+            self._state,
+            path,
+            overwrite=overwrite,
+            preparation=preparation,
+            origin=origin,
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: sparse and missing values are allowed if the base method

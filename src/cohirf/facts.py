@@ -6,7 +6,7 @@ levels, and the rows that it stores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -48,6 +48,16 @@ def base_method_of(model: CoHiRF) -> Any:
 def remedies_for(model: CoHiRF) -> Remedies:
     """Return which parameters of a model to change, if its clusters are useless."""
     return model._parameters.remedies
+
+
+def require_labels_here(model: CoHiRF) -> None:
+    """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
+    model._require_labels_here()
+
+
+def give_names(model: CoHiRF, names: Mapping[int, str]) -> None:
+    """Name some clusters; others keep their names, which last through updates and are saved."""
+    model._become(model._state.named(names))
 
 
 def refuse_limits(model: CoHiRF) -> None:

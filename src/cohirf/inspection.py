@@ -8,14 +8,15 @@ from cohirf.beyond.choose_merge import MERGES
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.choice import count_crumbs
 from cohirf.degrees.drift import ClusterDrift, FeatureDrift
-from cohirf.described import give_names, require_labels_here
 from cohirf.engines.tasks import one_thread
 from cohirf.facts import (
     FitFacts,
     base_method_of,
     cluster_positions,
+    give_names,
     refuse_limits,
     remedies_for,
+    require_labels_here,
     set_columns,
 )
 from cohirf.merge_models import find_largest, in_other_units

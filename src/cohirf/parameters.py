@@ -132,11 +132,14 @@ class Parameters:
         )
         self.refuse_limits()
 
+    def by_name(self) -> dict[str, Any]:
+        """Return these parameters by name, sorted as scikit-learn sorts them."""
+        return {name: getattr(self, name) for name in sorted(each.name for each in fields(self))}
+
     def nested(self) -> dict[str, Any]:
         """Return these parameters and those of nested estimators, as ``get_params`` names them."""
         found: dict[str, Any] = {}
-        for name in sorted(each.name for each in fields(self)):
-            value = getattr(self, name)
+        for name, value in self.by_name().items():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 inner = value.get_params()
                 found |= {f"{name}__{key}": inner[key] for key in inner}

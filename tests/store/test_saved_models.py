@@ -35,7 +35,7 @@ from cohirf.store.archive import Archive
 from cohirf.store.files import ModelFileError
 from cohirf.store.models import MODEL_KIND as KIND
 from cohirf.store.models import MODEL_VERSION as VERSION
-from cohirf.store.models import Origin, load, load_about, save_model
+from cohirf.store.models import Origin, load, load_about
 from cohirf.summary.rows import Part, RowMap, RowResults
 from cohirf.summary.state import FinalClusters
 from systems import posix_only
@@ -116,7 +116,7 @@ def model():
 
 @pytest.fixture
 def path(tmp_path, model):
-    save_model(model, tmp_path / "model", preparation=PREPARATION, origin=ORIGIN)
+    model.save(tmp_path / "model", preparation=PREPARATION, origin=ORIGIN)
     return tmp_path / "model"
 
 
@@ -174,10 +174,10 @@ def assert_same_model(left, right, X):
 def test_a_loaded_model_is_the_saved_one_bit_by_bit(case, tmp_path):
     model, X = CASES[case]
     model = clone(model).fit(X)
-    save_model(model, tmp_path / "model")
+    model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert_same_model(loaded, model, X)
-    save_model(loaded, tmp_path / "again")
+    loaded.save(tmp_path / "again")
     assert (tmp_path / "model").read_bytes() == (tmp_path / "again").read_bytes()
     assert_same_model(pickle.loads(pickle.dumps(loaded)), model, X)
     refitted = clone(loaded).fit(X)
@@ -186,7 +186,7 @@ def test_a_loaded_model_is_the_saved_one_bit_by_bit(case, tmp_path):
 
 
 def test_a_loaded_model_refuses_other_feature_names(tmp_path):
-    save_model(published().fit(frame()), tmp_path / "model")
+    published().fit(frame()).save(tmp_path / "model")
     with pytest.raises(ValueError, match="feature names should match"):
         load(tmp_path / "model").predict(frame()[frame().columns[::-1]])
 
@@ -197,7 +197,7 @@ def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_p
         [("scale", StandardScaler()), ("cluster", inner)], memory=str(tmp_path / "cache")
     )
     held = copy.copy(model).set_params(estimator=base, checkpoint=tmp_path / "outer")
-    save_model(held, tmp_path / "model")
+    held.save(tmp_path / "model")
     assert b"checkpoint" not in (tmp_path / "model").read_bytes()
     loaded = load(tmp_path / "model")
     assert loaded.checkpoint is loaded.estimator.memory is loaded.estimator[1].checkpoint is None
@@ -206,7 +206,7 @@ def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_p
 def test_preparation_and_origin_come_back(path, model, tmp_path):
     assert load_about(path).preparation == PREPARATION
     assert load_about(path).origin == ORIGIN
-    save_model(model, tmp_path / "without")
+    model.save(tmp_path / "without")
     assert (
         load_about(tmp_path / "without").preparation
         is load_about(tmp_path / "without").origin
@@ -227,7 +227,7 @@ def test_preparation_and_origin_come_back(path, model, tmp_path):
 )
 def test_a_base_that_cannot_be_stored_must_be_passed(base, model, tmp_path):
     held = copy.copy(model).set_params(estimator=base)
-    save_model(held, tmp_path / "model")
+    held.save(tmp_path / "model")
     with pytest.raises(
         ModelFileError, match=r"model: estimator=\w+\(.* pass it with load\(path, estimator="
     ):
@@ -238,7 +238,7 @@ def test_a_base_that_cannot_be_stored_must_be_passed(base, model, tmp_path):
 
 def test_a_callable_medoid_must_be_passed(tmp_path):
     held = published(medoid=similarity).fit(rows())
-    save_model(held, tmp_path / "model")
+    held.save(tmp_path / "model")
     with pytest.raises(
         ModelFileError, match=r"medoid=<function similarity at .* pass it with load\(path, medoid="
     ):
@@ -261,10 +261,10 @@ def test_what_is_passed_takes_the_place_of_what_is_stored_and_is_checked(path):
 
 def test_only_a_fitted_cohirf_can_be_saved(tmp_path):
     with pytest.raises(NotFittedError):
-        save_model(CoHiRF(), tmp_path / "model")
-    for other in (KMeans(3).fit(rows()), type("CoHiRF", (CoHiRF,), {})(random_state=0).fit(rows())):
-        with pytest.raises(TypeError, match="is not a CoHiRF"):
-            save_model(other, tmp_path / "model")
+        CoHiRF().save(tmp_path / "model")
+    other = type("CoHiRF", (CoHiRF,), {})(random_state=0).fit(rows())
+    with pytest.raises(TypeError, match="is not a CoHiRF"):
+        other.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
 
 
@@ -280,7 +280,7 @@ def test_a_model_that_load_would_refuse_is_not_saved(message, model, path):
     held = copy.copy(model).set_params(**PARAMETERS[message])
     before = path.read_bytes()
     with pytest.raises(ValueError, match=message):
-        save_model(held, path, overwrite=True)
+        held.save(path, overwrite=True)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -315,7 +315,7 @@ def test_every_one_of_100_truncations_and_more_bytes_are_noticed(path):
 
 
 def test_the_records_of_another_model_are_noticed(path, tmp_path):
-    save_model(published(views=3).fit(rows(2, 12)), tmp_path / "other")
+    published(views=3).fit(rows(2, 12)).save(tmp_path / "other")
     one = path.read_bytes()
     other = (tmp_path / "other").read_bytes()
     damage(path, one[: one.rindex(b"cRec")] + other[other.rindex(b"cRec") :])
@@ -641,12 +641,12 @@ def test_a_failing_call_leaves_the_old_state_and_no_stray_files(
     path = tmp_path / "model"
     other = copy.copy(model).set_params(views=3)
     if overwrite:
-        save_model(other, path)
+        other.save(path)
     for fail_at in range(1, 300):
         with monkeypatch.context() as patch:
             calls = count_calls(patch, name, fail_at)
             try:
-                save_model(model, path, overwrite=overwrite)
+                model.save(path, overwrite=overwrite)
             except OSError as error:
                 assert f"The model was not saved: {os.strerror(errno.EIO)}: '{path}'" in str(error)  # noqa: PT017 - it need not fail
             if len(calls) < fail_at:
@@ -655,7 +655,7 @@ def test_a_failing_call_leaves_the_old_state_and_no_stray_files(
         assert (load(path).views if path.exists() else None) in expected
         assert [file.name for file in tmp_path.iterdir()] in (["model"], [])
         if overwrite:
-            save_model(other, path, overwrite=True)
+            other.save(path, overwrite=True)
         else:
             path.unlink(missing_ok=True)
     assert load(path).views == 2
@@ -688,7 +688,7 @@ def save_and_die(model, path, call):
                 os.kill(os.getpid(), signal.SIGKILL)
 
         os.fsync = kill
-        save_model(model, path, overwrite=True)
+        model.save(path, overwrite=True)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
@@ -701,7 +701,7 @@ def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(
 ):
     save_and_die(copy.copy(model).set_params(views=3), path, call)
     assert load(path).views == views
-    save_model(model, path, overwrite=True)
+    model.save(path, overwrite=True)
     assert [file.name for file in path.parent.iterdir()] == ["model"]
     assert load(path).views == 2
 
@@ -712,7 +712,7 @@ def test_a_full_disk_is_reported_with_the_path_and_leaves_nothing(model, tmp_pat
     resource.setrlimit(resource.RLIMIT_FSIZE, (150, limits[1]))
     try:
         with pytest.raises(OSError, match=r"The model was not saved: File too large: .*model'"):
-            save_model(model, tmp_path / "model")
+            model.save(tmp_path / "model")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list(tmp_path.iterdir())
@@ -723,19 +723,19 @@ def test_a_missing_parent_is_named_and_not_made(model, tmp_path):
         FileNotFoundError,
         match=r"The model was not saved: No such file or directory: .*away/model'",
     ):
-        save_model(model, tmp_path / "away" / "model")
+        model.save(tmp_path / "away" / "model")
     assert not list(tmp_path.iterdir())
 
 
 def test_an_existing_model_is_replaced_only_when_asked(path, model):
     other = copy.copy(model).set_params(views=3)
     with pytest.raises(FileExistsError, match=r"pass overwrite=True or another path: .*model'"):
-        save_model(other, path)
+        other.save(path)
     assert load(path).views == 2
-    save_model(other, path, overwrite=True)
+    other.save(path, overwrite=True)
     assert load(path).views == 3
     path.write_bytes(path.read_bytes()[:100])  # a damaged one, too
-    save_model(other, path, overwrite=True)
+    other.save(path, overwrite=True)
     load(path)
 
 
@@ -747,14 +747,14 @@ def test_what_is_no_model_is_never_replaced(model, tmp_path):
         with pytest.raises(
             FileExistsError, match="not a saved model, and overwrite=True replaces only those"
         ):
-            save_model(model, tmp_path / name, overwrite=True)
+            model.save(tmp_path / name, overwrite=True)
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_link_keeps_pointing_at_the_model(path, model):
     link = path.parent / "latest"
     link.symlink_to(path)
-    save_model(copy.copy(model).set_params(views=3), link, overwrite=True)
+    copy.copy(model).set_params(views=3).save(link, overwrite=True)
     assert link.is_symlink()
     assert load(link).views == load(path).views == 3
 
@@ -786,7 +786,7 @@ def test_saving_and_loading_copy_no_array(model, tmp_path):
         summary=Later.known(None),  # of the fit
     )
     held._become(state)
-    assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
+    assert traced_peak(held.save, tmp_path / "model") < 0.5 * n_rows
     size = (tmp_path / "model").stat().st_size
     assert traced_peak(load, tmp_path / "model") < size + 1.5 * n_rows
 

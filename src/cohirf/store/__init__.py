@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         is_model,
         load_about,
         refuse_target,
-        save_model,
     )
 
 __all__ = [
@@ -48,7 +47,6 @@ __all__ = [
     "refuse_target",
     "refuse_url",
     "replacing",
-    "save_model",
     "shown",
 ]
 
@@ -66,7 +64,6 @@ _PLACES = {
     "is_model": "cohirf.store.models",
     "load_about": "cohirf.store.models",
     "refuse_target": "cohirf.store.models",
-    "save_model": "cohirf.store.models",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _PLACES)

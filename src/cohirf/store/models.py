@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import sklearn
-from sklearn.utils.validation import check_is_fitted
 
 from cohirf._version import __version__
+from cohirf.parameters import Parameters
 from cohirf.rows import ranges
 from cohirf.store.archive import Archive
 from cohirf.store.files import (
@@ -32,7 +31,7 @@ from cohirf.store.files import (
     replacing,
     shown,
 )
-from cohirf.store.parameters import NOT_STORED, describe_model, is_absent, is_known, restore_model
+from cohirf.store.parameters import NOT_STORED, describe_parameters, is_absent, restore_model
 from cohirf.store.schema import read, write
 from cohirf.summary.state import FittedState
 from cohirf.validation import Columns
@@ -94,61 +93,28 @@ class FittedRecord:
     feature_names: Annotated[list[str] | None, ranges.one_for_each("state.feature_agreement")]
 
 
-def save_model(
-    model: CoHiRF,
+def write_model(
+    parameters: Parameters,
+    columns: Columns,
+    state: FittedState,
     path: str | os.PathLike[str],
     *,
-    overwrite: bool = False,
-    preparation: dict[str, Any] | None = None,
-    origin: Origin | None = None,
+    overwrite: bool,
+    preparation: dict[str, Any] | None,
+    origin: Origin | None,
 ) -> None:
-    """Write a fitted model to a file of JSON and numeric arrays.
-
-    Saving is atomic: the file is written with a temporary name beside ``path``, flushed to disk and
-    then given its name. An incomplete model never appears at ``path``.
-
-    Parameters
-    ----------
-    model : CoHiRF
-        The fitted model. A base estimator or callable ``medoid`` that cannot be stored is left out,
-        and must be passed to :func:`cohirf.load`. Paths that a fit writes to, ``checkpoint`` and
-        ``memory``, are never stored.
-    path : str or path
-        The file to create. Its directory must exist.
-    overwrite : bool, default=False
-        Replace an existing model at ``path``. A file that is not a saved model is never replaced.
-    preparation : dict, optional
-        A description, serialisable as JSON, of how the data was prepared before the fit, such as
-        :meth:`cohirf.app.preparation.Preparation.to_json` returns. :func:`load_about` returns it.
-    origin : Origin, optional
-        The file that the model was fitted to, and the command; :func:`load_about` returns it.
-        Reports show it.
-
-    Raises
-    ------
-    FileExistsError
-        If ``path`` exists, and either ``overwrite`` is False or ``path`` is not a saved model.
-    ValueError
-        If a parameter of the model cannot be stored, or if :func:`cohirf.load` would refuse the
-        model. Nothing is replaced then.
-
-    See Also
-    --------
-    cohirf.load : Load the model.
-    """
-    _refuse_model(model)
-    description = describe_model(model)
+    """Write a model to a file of JSON and arrays, as :meth:`cohirf.CoHiRF.save` explains."""
+    _refuse_labels_elsewhere(state)
+    given = parameters.by_name()
+    description = describe_parameters(given)
     about = write(About, About(__version__, sklearn.__version__, description, preparation, origin))
     try:
         absent = {
-            name: getattr(model, name)
-            for name in NOT_STORED
-            if is_absent(description["parameters"][name])
+            name: given[name] for name in NOT_STORED if is_absent(description["parameters"][name])
         }
-        restore_model(Path(), description, model.n_features_in_, absent)
-        names = getattr(model, "feature_names_in_", None)
-        record = FittedRecord(model._state, None if names is None else list(names))
-        fitted = write(FittedRecord, record)
+        restore_model(Path(), description, columns.n_features, absent)
+        names = None if columns.names is None else list(columns.names)
+        fitted = write(FittedRecord, FittedRecord(state, names))
         read(FittedRecord, *fitted)  # as load would
     except CONTENT_ERRORS as error:
         raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
@@ -247,7 +213,7 @@ def load_about(path: str | os.PathLike[str]) -> About:
     Returns
     -------
     about : About
-        ``preparation`` and ``origin`` are what was passed to :func:`save_model`, or None.
+        ``preparation`` and ``origin`` are what was passed to :meth:`cohirf.CoHiRF.save`, or None.
     """
     with _opened(Path(path)) as archive:
         return read(About, *archive.next())  # type: ignore[no-any-return]  # what it reads has the type it is given
@@ -312,18 +278,12 @@ def _opened(path: Path) -> Iterator[Archive]:
 # ---- writing
 
 
-def _refuse_model(model: CoHiRF) -> None:
-    """Raise for what is not a fitted CoHiRF, or has its labels elsewhere."""
-    if type(model).__name__ != "CoHiRF" or not is_known(model):
-        raise TypeError(
-            f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be "
-            "saved."
-        )
-    check_is_fitted(model, "n_clusters_")
-    row_map = model._state.rows.row_map
+def _refuse_labels_elsewhere(state: FittedState) -> None:
+    """Raise if labels are on Dask or on a device."""
+    row_map = state.rows.row_map
     if row_map.elsewhere:
         without = ""
-        if hasattr(model.labels_, "to_zarr"):
+        if hasattr(state.labels, "to_zarr"):
             without = " Or write the labels with model.labels_.to_zarr(path), and pickle the model."
         raise TypeError(
             f"labels_ is {row_map.elsewhere}, and cannot be saved with the model: call gather() "

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -64,13 +65,15 @@ NUMBER_TYPES = {
 } | {kind.__name__: kind for kind in (np.float16, np.float32, np.float64)}
 
 
-def describe_model(model: BaseEstimator) -> dict[str, Any]:
-    """Return a model of CoHiRF as JSON.
+def describe_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a model of CoHiRF with these parameters as JSON.
 
     An estimator or medoid that cannot be stored is replaced by its repr.
     """
     parameters = {}
-    for name, value in _parameters_of(model).items():
+    for name, value in given.items():
+        if name in PATHS:
+            continue
         try:
             parameters[name] = describe_value(value)
             restore(parameters[name])

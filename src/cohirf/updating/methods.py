@@ -17,9 +17,9 @@ from cohirf.updating.forget import forget
 from cohirf.updating.update import recluster, update
 
 
-def _takes_rows(model: UpdatingMixin) -> bool:
+def _takes_rows(self: UpdatingMixin) -> bool:
     """Return True, or raise: scikit-learn then says that there is no such method, and why."""
-    model._parameters.refuse_limits()
+    self._parameters.refuse_limits()
     return True
 
 

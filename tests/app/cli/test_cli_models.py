@@ -25,7 +25,7 @@ from cohirf import CoHiRF, FusionHierarchy
 from cohirf.app.cli import main
 from cohirf.app.cli.summary import describe_sizes
 from cohirf.app.preparation import Number
-from cohirf.store.models import load_about, save_model
+from cohirf.store.models import load_about
 
 NUMBER = Number("a").to_json()
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -136,7 +136,7 @@ def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
     ],
 )
 def test_a_preparation_that_is_none_is_refused(cohirf, model, change, reason):
-    save_model(package.load(model), "other", preparation=load_about(model).preparation | change)
+    package.load(model).save("other", preparation=load_about(model).preparation | change)
     outcome = cohirf("predict", "other", "iris.csv", "--out", "labels.csv")
     assert outcome.code == 2
     assert outcome.err.startswith(f"cohirf: other: its preparation cannot be used: {reason}")

@@ -20,7 +20,7 @@ from cohirf import CoHiRF, load
 from cohirf.app.cli import main, new_rows
 from cohirf.app.cli.console import Console
 from cohirf.store.files import locked
-from cohirf.store.models import load_about, save_model
+from cohirf.store.models import load_about
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -108,7 +108,7 @@ def test_a_report_of_an_update_does_not_replace_a_file(cohirf, first):
 
 
 def test_update_of_a_model_that_python_saved_keeps_it_without_preparation(cohirf, halves, iris):
-    save_model(CoHiRF(KMeans(3, n_init=1), random_state=0).fit(iris[FEATURES]), "plain")
+    CoHiRF(KMeans(3, n_init=1), random_state=0).fit(iris[FEATURES]).save("plain")
     assert cohirf("update", "plain", "iris.csv").code == 0
     assert load_about("plain").preparation is None
     assert len(load("plain").labels_) == 300
@@ -389,9 +389,7 @@ def test_a_command_waits_until_another_one_has_changed_the_model_and_says_so(fir
         other.start()
         assert is_waiting.wait(60)
         about = load_about("model")
-        save_model(
-            load("model").forget([0, 1]), "model", overwrite=True, preparation=about.preparation
-        )
+        load("model").forget([0, 1]).save("model", overwrite=True, preparation=about.preparation)
     other.join()
     assert codes == [0]
     assert len(load("model").labels_) == 75 - 2 + 75
@@ -413,7 +411,7 @@ def test_a_fit_replaces_a_model_after_a_command_that_is_changing_it(first, monke
         other = threading.Thread(target=lambda: codes.append(main(command.split())))
         other.start()
         assert is_waiting.wait(120)
-        save_model(load("model").forget([0, 1]), "model", overwrite=True)
+        load("model").forget([0, 1]).save("model", overwrite=True)
     other.join()
     assert codes == [0]
     assert len(load("model").labels_) == 150

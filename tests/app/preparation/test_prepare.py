@@ -18,7 +18,7 @@ from cohirf import CoHiRF, open_source
 from cohirf.app.preparation import DataError, Preparation, prepare
 from cohirf.app.preparation.policy import SCALE
 from cohirf.sources.policy import READ
-from cohirf.store.models import load_about, save_model
+from cohirf.store.models import load_about
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -81,7 +81,7 @@ def test_other_data_is_prepared_with_what_was_learned():
 def test_a_model_keeps_its_preparation(tmp_path):
     prepared = prepare(FRAME, **OPTIONS, scaling="standard")
     model = CoHiRF.as_published(KMeans(3), random_state=0).fit(prepared.rows())
-    save_model(model, tmp_path / "model", preparation=prepared.preparation.to_json())
+    model.save(tmp_path / "model", preparation=prepared.preparation.to_json())
     kept = Preparation.from_json(load_about(tmp_path / "model").preparation, model.n_features_in_)
     assert kept == Preparation.from_json(json.loads(json.dumps(prepared.preparation.to_json())))
     assert (

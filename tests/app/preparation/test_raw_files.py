@@ -19,7 +19,7 @@ from cohirf.app.explain.study import original_numbers
 from cohirf.app.preparation import Preparation, prepare
 from cohirf.app.preparation.policy import SCALE
 from cohirf.sources.policy import CSV
-from cohirf.store.models import load_about, save_model
+from cohirf.store.models import load_about
 
 CUSTOMERS, SEGMENTS = make_customers(600, random_state=0)
 
@@ -61,7 +61,7 @@ def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
 def test_a_saved_model_prepares_new_files_as_its_own(in_memory, tmp_path):
     write_customers(tmp_path / "c.csv", 600, random_state=0)
     model = CoHiRF(random_state=0).fit(in_memory.rows())
-    save_model(model, tmp_path / "model", preparation=in_memory.preparation.to_json())
+    model.save(tmp_path / "model", preparation=in_memory.preparation.to_json())
     kept = Preparation.from_json(load_about(tmp_path / "model").preparation, model.n_features_in_)
     assert kept == in_memory.preparation
     assert (

@@ -63,7 +63,7 @@ from cohirf.inspection import give_names, set_columns
 from cohirf.optional import import_optional
 from cohirf.planning import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
 from cohirf.sources import locate
-from cohirf.store import Origin, save_model, shown
+from cohirf.store import Origin, shown
 from cohirf.wording import setting
 
 
@@ -402,8 +402,7 @@ def _write_files(
         preparation = data.preparation.to_json()
         # a command that is changing the old model would replace this one
         with holding(targets.model, console):
-            save_model(
-                model,
+            model.save(
                 targets.model,
                 overwrite=targets.force,
                 preparation=preparation,

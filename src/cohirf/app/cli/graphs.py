@@ -26,7 +26,7 @@ from cohirf.app.cli.policy import DEFAULT, OUTPUT
 from cohirf.app.cli.summary import fact_grid, summarize_model
 from cohirf.planning import peak_bytes, reset_peak
 from cohirf.sources import GraphSource, locate
-from cohirf.store import Origin, load_about, save_model
+from cohirf.store import Origin, load_about
 from cohirf.wording import percent
 
 # how a table of edges is written: options of open_source
@@ -137,6 +137,6 @@ def _write_files(
         options = {"graph": True, **written}
         origin = Origin(str(locate(data)), options, command_line())
         with holding(targets.model, console):
-            save_model(model, targets.model, overwrite=targets.force, origin=origin)
+            model.save(targets.model, overwrite=targets.force, origin=origin)
     paths = {"labels": targets.out, "model": targets.model}
     return {name: str(path) for name, path in paths.items() if path is not None}

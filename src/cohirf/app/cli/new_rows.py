@@ -35,7 +35,7 @@ from cohirf.app.explain import say_drift
 from cohirf.app.preparation import Preparation, Prepared
 from cohirf.inspection import find_largest, in_other_units, refuse_limits
 from cohirf.sources import NoRowsError, find_format
-from cohirf.store import CONTENT_ERRORS, is_model, load_about, one_line, save_model, shown
+from cohirf.store import CONTENT_ERRORS, is_model, load_about, one_line, shown
 from cohirf.wording import listed
 
 
@@ -139,7 +139,7 @@ def update_model(
         found = fitted.drift(prepared.source)
     changes = _update(fitted, preparation, prepared, console, recluster=recluster)
     about = load_about(model)
-    save_model(fitted, model, overwrite=True, preparation=about.preparation, origin=about.origin)
+    fitted.save(model, overwrite=True, preparation=about.preparation, origin=about.origin)
     labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
     if out is not None:
         _save_labels(out, labels, prepared, console)
@@ -362,7 +362,7 @@ def save_changed(
     """
     about = load_about(prepared_as or path)
     origin = None if merged else about.origin
-    save_model(fitted, path, overwrite=overwrite, preparation=about.preparation, origin=origin)
+    fitted.save(path, overwrite=overwrite, preparation=about.preparation, origin=origin)
     document: dict[str, Any] = {"command": command, "model": str(path)}
     document |= {"models": [str(one) for one in merged]} if merged else {}
     document |= _sizes(fitted) | {"changes": asdict(_changes_of(fitted))}

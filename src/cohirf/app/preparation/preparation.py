@@ -101,9 +101,8 @@ class Preparation:
     >>> Preparation.from_json(content).apply(pd.DataFrame({"b": ["y"], "a": [7.5]})).array()
     array([[0.75, 0.  , 1.  ]])
 
-    To store it with a model, call
-    ``cohirf.store.models.save_model(model, path, preparation=content)``;
-    ``cohirf.store.models.load_about(path).preparation`` returns it.
+    To store it with a model, call ``model.save(path, preparation=content)``;
+    ``cohirf.store.load_about(path).preparation`` returns it.
     """
 
     columns: tuple[Column, ...]
