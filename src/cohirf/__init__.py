@@ -5,7 +5,6 @@ method further.
 from typing import TYPE_CHECKING
 
 from cohirf._version import __version__ as __version__
-from cohirf.in_words import InWords
 from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
@@ -73,13 +72,3 @@ _PLACES = {
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _PLACES)
-
-
-def _say(result: object) -> str:
-    """Return a result in the words of the application, imported when they are asked for."""
-    from cohirf.app.explain.results import say
-
-    return say(result)
-
-
-InWords.words = staticmethod(_say)

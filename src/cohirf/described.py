@@ -1,23 +1,19 @@
 """Methods of a fitted model that the application carries out: summary, name_clusters, explain,
 diagnose, and the tree in notebooks.
 
-They are here for convenience, as ``DataFrame.plot`` is in pandas. This is the only module of the
-library that imports :mod:`cohirf.app`, and only when one of the methods is called.
+They are here for convenience, as ``DataFrame.plot`` is in pandas, and import the application when
+they are called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf.in_words import application
 from cohirf.summary.fitted import FittedModel
-
-if TYPE_CHECKING:
-    from cohirf.app.explain import Diagnosis
-    from cohirf.estimator import CoHiRF
-
 
 WITH_TABLE = "the nodes of a graph have no features. Pass a table with a row for each node."
 
@@ -67,13 +63,10 @@ class DescribedClusters(FittedModel):
         petal length (cm) 1.46 (others 4.91); petal width (cm) 0.246 (others 1.68); sepal length
         (cm) 5.01 (others 6.26)
         """
-        from cohirf.app.explain.tables import summarize_clusters
-
         if X is None:
             self._parameters.refuse_graph("summary without X", WITH_TABLE)
-        model = cast("CoHiRF", self)
         self._require_labels_here()
-        return summarize_clusters(model, X, feature_names)
+        return application("explain.tables").summarize_clusters(self, X, feature_names)
 
     def name_clusters(
         self,
@@ -123,13 +116,11 @@ class DescribedClusters(FittedModel):
           grown: 0 "short petal, narrow petal, short sepal" (25 rows); 1 "long petal, wide petal,
           long sepal" (50 rows)
         """
-        from cohirf.app.explain.describe import describe_clusters
-
         if X is None:
             self._parameters.refuse_graph("name_clusters without X", WITH_TABLE)
-        model = cast("CoHiRF", self)
         self._require_labels_here()
-        found = describe_clusters(model, X, feature_names, preparation).clusters
+        describe = application("explain.describe").describe_clusters
+        found = describe(self, X, feature_names, preparation).clusters
         state = self._state.named({cluster.label: cluster.name for cluster in found})
         self._become(state)
         return dict(state.names)
@@ -138,15 +129,12 @@ class DescribedClusters(FittedModel):
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the
         tree.
         """
-        from cohirf.app.explain.describe import draw_model
-
         parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
-        model = cast("CoHiRF", self)
-        if not hasattr(self, "hierarchy_") or model._state.rows.row_map.elsewhere:
+        if not hasattr(self, "hierarchy_") or self._state.rows.row_map.elsewhere:
             return parameters
-        return parameters + draw_model(model)
+        return parameters + str(application("explain.describe").draw_model(self))
 
-    def diagnose(self) -> Diagnosis:
+    def diagnose(self) -> Any:
         """Say whether to trust the clusters: whether they are usable, and whether the base method
         alone does better.
 
@@ -158,16 +146,13 @@ class DescribedClusters(FittedModel):
 
         Returns
         -------
-        diagnosis : Diagnosis
+        diagnosis : cohirf.app.explain.Diagnosis
             Findings and figures; ``print`` shows them in words.
         """
-        from cohirf.app.explain.diagnose import diagnose_model
-
         self._parameters.refuse_graph("diagnose")
 
-        model = cast("CoHiRF", self)
         self._require_labels_here()
-        return diagnose_model(model)
+        return application("explain.diagnose").diagnose_model(self)
 
     def explain(self, cluster: int, X: Any = None) -> Any:
         """Return the features that distinguish a final cluster from the others, strongest first.
@@ -188,14 +173,11 @@ class DescribedClusters(FittedModel):
             in standard deviations of all rows. ``views_agree`` is ``feature_agreement_``: how well
             the views that contained the feature agreed with the fusions.
         """
-        from cohirf.app.explain.tables import explain_cluster
-
         if X is None:
             self._parameters.refuse_graph("explain without X", WITH_TABLE)
 
-        model = cast("CoHiRF", self)
         self._require_labels_here()
-        return explain_cluster(model, cluster, X)
+        return application("explain.tables").explain_cluster(self, cluster, X)
 
     def _require_labels_here(self) -> None:
         """Raise an error if the model is not fitted, or if its labels are on Dask or a device."""
