@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 from cohirf.app.cli.errors import (
     INPUT_ERRORS,
     ExitCode,
     Interrupted,
     Terminated,
+    arguments_of_run,
     as_option,
     explain,
     one_line,
 )
 from cohirf.optional import import_optional
 from cohirf.wording import writing_settings
-
-_arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0, 2 for bad input, 3 if ``cohirf drift`` finds that rows have drifted, 130 after Ctrl-C, 143
     after SIGTERM.
     """
-    _arguments.set(tuple(sys.argv[1:] if arguments is None else arguments))
+    arguments_of_run.set(tuple(sys.argv[1:] if arguments is None else arguments))
     try:
         typer = import_optional("typer", "cli", "The program cohirf")
     except ImportError as error:
@@ -43,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _stopping_on_sigterm(signals), writing_settings(as_option):
             program = typer.main.get_command(app)
             code = program.main(
-                args=list(_arguments.get()), prog_name="cohirf", standalone_mode=False
+                args=list(arguments_of_run.get()), prog_name="cohirf", standalone_mode=False
             )
     except Interrupted as stop:
         return _end(str(stop), ExitCode.TERMINATED if signals else ExitCode.STOPPED)
@@ -58,13 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = getattr(getattr(error, "ctx", None), "command_path", "cohirf")
         return _end(f"{message}. Try {path} --help.", ExitCode.BAD_INPUT)
     return code if isinstance(code, int) else 0
-
-
-def command_line() -> str:
-    """Return the command line of this run, quoted for a shell, to show it in reports and
-    messages.
-    """
-    return shlex.join(["cohirf", *_arguments.get()])
 
 
 @contextmanager

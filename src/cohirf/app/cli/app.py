@@ -49,6 +49,7 @@ from cohirf.app.cli.options import (
     DataOptions,
     Delimiter,
     Estimator,
+    FitRequest,
     Force,
     Header,
     IdColumn,
@@ -61,6 +62,7 @@ from cohirf.app.cli.options import (
     RequiredLabelsOut,
     ScreenOptions,
     Sheet,
+    Targets,
     argument,
     option,
     read_limits,
@@ -177,7 +179,7 @@ def fit(
     force: Force = False,
 ) -> None:
     """Cluster the rows of a file."""
-    from cohirf.app.cli.fit import Targets, fit_file
+    from cohirf.app.cli.fit import fit_file
     from cohirf.app.cli.graphs import fit_graph_file
 
     method = MethodOptions(estimator, param)
@@ -199,6 +201,7 @@ def fit(
     )
     targets = Targets(out, model, report, force, keep=keep)
     screen = ScreenOptions(json, quiet)
+    request = FitRequest(data, method, given, eps, about, targets, screen)
     if graph or similarities:
         refused = {
             "--links": links,
@@ -209,32 +212,9 @@ def fit(
             "--images": images,
             "--places": places,
         }
-        fit_graph_file(
-            data,
-            method,
-            given,
-            about,
-            targets,
-            screen,
-            eps=eps,
-            similar=similarities,
-            refused=refused,
-        )
-        return
-    fit_file(
-        data,
-        method,
-        given,
-        about,
-        targets,
-        screen,
-        vectors=vectors,
-        text=text,
-        images=images,
-        places=places,
-        eps=eps,
-        links=links,
-    )
+        fit_graph_file(request, similar=similarities, refused=refused)
+    else:
+        fit_file(request, vectors=vectors, text=text, images=images, places=places, links=links)
 
 
 @command("cohirf predict model.cohirf new.parquet --out labels.parquet")

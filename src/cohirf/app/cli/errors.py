@@ -1,9 +1,10 @@
-"""Errors of commands, values of options that are refused, and how messages name options."""
+"""Errors of commands, and how messages name options and the command line."""
 
 from __future__ import annotations
 
 import errno
 import shlex
+from contextvars import ContextVar
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ FLAGS = {
 PAIRS = {"size_limits": ("--min-size", "--max-size")}
 
 
+# the command line of this run, without the name of the program
+arguments_of_run: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
+
 # caused by input; all others are bugs
 INPUT_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
 
@@ -54,6 +58,11 @@ class Interrupted(Exception):  # noqa: N818 - not an error
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM has come: the command ends and cleans up as it does after Ctrl-C."""
+
+
+def command_line() -> str:
+    """Return the command line of this run, quoted for a shell, for reports and messages."""
+    return shlex.join(["cohirf", *arguments_of_run.get()])
 
 
 def one_line(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from inspect import signature
 from math import ceil
 from pathlib import Path
@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from cohirf import CoHiRF
-from cohirf.app.cli import command_line
 from cohirf.app.cli.console import Console, count_bytes
-from cohirf.app.cli.errors import BadInputError, Interrupted, flag_of, read_count
+from cohirf.app.cli.errors import BadInputError, Interrupted, command_line, flag_of, read_count
 from cohirf.app.cli.links import read_links
 from cohirf.app.cli.options import (
-    DataOptions,
-    MethodOptions,
-    ScreenOptions,
+    FitRequest,
+    Targets,
     read_parameters,
     settle_parameters,
 )
@@ -67,40 +65,25 @@ from cohirf.store import Origin, shown
 from cohirf.wording import setting
 
 
-@dataclass(frozen=True)
-class Targets:
-    """The output files of a fit."""
-
-    out: Path | None
-    model: Path | None
-    report: Path | None
-    force: bool
-    keep: bool = False  # whether the columns of the data are written, too
-
-
 def fit_file(
-    data: Path,
-    method: MethodOptions,
-    given: dict[str, Any],
-    about: DataOptions,
-    targets: Targets,
-    screen: ScreenOptions,
+    request: FitRequest,
     *,
-    vectors: str | None = None,
-    text: str | None = None,
-    images: str | None = None,
-    places: tuple[str, str] | None = None,
-    eps: str | None = None,
-    links: Path | None = None,
+    vectors: str | None,
+    text: str | None,
+    images: str | None,
+    places: tuple[str, str] | None,
+    links: Path | None,
 ) -> None:
-    """Cluster the rows of a file: cohirf fit.
-
-    ``given`` are parameters of CoHiRF; those that are None are not given.
-    """
-    console = Console.on(screen)
+    """Cluster the rows of a file: cohirf fit."""
+    data = request.data
+    method = request.method
+    about = request.about
+    targets = request.targets
+    eps = request.eps
+    console = Console.on(request.screen)
     named = method.estimator or (None if places is None and eps is None else "dbscan")
     base = read_base_method(named, [*(method.param or []), *_read_globe(named, places, eps)])
-    given, levels = _read_topic_levels(given)
+    given, levels = _read_topic_levels(request.given)
     parameters = read_parameters(given)
     if vectors is not None:
         parameters.setdefault("metric", "cosine")

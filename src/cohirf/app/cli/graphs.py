@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from cohirf import CoHiRF, open_source
-from cohirf.app.cli import command_line
 from cohirf.app.cli.console import Console, TextGrid
-from cohirf.app.cli.errors import BadInputError
-from cohirf.app.cli.fit import Targets, check_files, read_base_method
+from cohirf.app.cli.errors import BadInputError, command_line
+from cohirf.app.cli.fit import check_files, read_base_method
 from cohirf.app.cli.options import (
     DataOptions,
-    MethodOptions,
-    ScreenOptions,
+    FitRequest,
+    Targets,
     read_parameters,
 )
 from cohirf.app.cli.outputs import holding, save_labels, say_written
@@ -55,25 +54,18 @@ def open_new_nodes(data: Path, model: Path, *, similar: bool) -> GraphSource:
     return open_graph_file(data, similar=similar, **written)
 
 
-def fit_graph_file(
-    data: Path,
-    method: MethodOptions,
-    given: dict[str, Any],
-    about: DataOptions,
-    targets: Targets,
-    screen: ScreenOptions,
-    *,
-    eps: str | None,
-    similar: bool,
-    refused: dict[str, Any],
-) -> None:
+def fit_graph_file(request: FitRequest, *, similar: bool, refused: dict[str, Any]) -> None:
     """Cluster the nodes of a graph: cohirf fit --graph.
 
-    ``given`` are parameters of CoHiRF, ``refused`` the options that only tables have, by their
-    flags.
+    ``refused`` are the options that only tables have, by their flags.
     """
-    console = Console.on(screen)
+    data = request.data
+    method = request.method
+    targets = request.targets
+    eps = request.eps
+    console = Console.on(request.screen)
     flags = [flag for flag, value in refused.items() if value]
+    about = request.about
     written = {name: getattr(about, name) for name in WRITTEN}
     if about != DataOptions(**written):
         flags.append("options for columns")
@@ -85,7 +77,7 @@ def fit_graph_file(
     named = method.estimator or (None if eps is None else "dbscan")
     radius = [] if eps is None else [f"eps={eps}"]
     base = read_base_method(named, [*(method.param or []), *radius])
-    parameters = {"random_state": DEFAULT.seed, **read_parameters(given)}
+    parameters = {"random_state": DEFAULT.seed, **read_parameters(request.given)}
     check_files(targets, data, None, None)
     source = open_graph_file(data, similar=similar, **written)
     names = source.read_names()

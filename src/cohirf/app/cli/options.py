@@ -153,6 +153,30 @@ class ScreenOptions:
 
 
 @dataclass(frozen=True)
+class Targets:
+    """The output files of a fit."""
+
+    out: Path | None
+    model: Path | None
+    report: Path | None
+    force: bool
+    keep: bool = False  # whether the columns of the data are written, too
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What ``cohirf fit`` is asked for, of rows or of a graph."""
+
+    data: Path
+    method: MethodOptions
+    given: dict[str, Any]  # parameters of CoHiRF; those that are None are not given
+    eps: str | None
+    about: DataOptions
+    targets: Targets
+    screen: ScreenOptions
+
+
+@dataclass(frozen=True)
 class MethodOptions:
     """The base method."""
 
