@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from cohirf import CoHiRF, open_source
 from cohirf.app.explain.rows import find_badly_fitting
 from cohirf.beyond import neighbour_graph
-from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
+from cohirf.beyond.choose_merge import MERGES, ComparedSample, weighted_ari
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.policy import NUMBER, GraphPolicy
 from cohirf.choice import Halves, choose_number, split_in_halves
@@ -20,7 +20,7 @@ from cohirf.rows.silhouette import mean_silhouette
 
 
 def sample_of(X):
-    return SampledRows(X - X.mean(axis=0), np.ones(len(X)))
+    return ComparedSample(X - X.mean(axis=0), np.ones(len(X)))
 
 
 def choose(X, seed=0, **options):

@@ -42,6 +42,12 @@ def test_tests_for_containers_are_counted_in_backends_and_outside():
     assert found["parameters annotated Any, %"] == 100
 
 
+def test_kinds_of_rows_are_counted_by_the_names_of_classes():
+    text = "class Rows: ...\nclass ActiveRows: ...\nclass RowMap: ...\nclass LooseRow: ..."
+    found = figures(house.measure_ties([module(text), module("def f(X: int): ...")]))
+    assert found["kinds of rows: classes named so, Rows itself left out"] == 2
+
+
 def test_parameters_that_hold_the_model_are_counted_below_the_estimator():
     modules = [module("def f(model): ...", f"cohirf.{name}") for name in ("estimator", "updating")]
     found = figures(house.measure_ties([*modules, module("def f(X: Any, models: Any): ...")]))

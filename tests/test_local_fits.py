@@ -30,7 +30,7 @@ from cohirf.beyond.reach import find_reach
 from cohirf.clusterers import GridDBSCAN, grid_dbscan
 from cohirf.data.in_process import InMemory
 from cohirf.fitting import locality
-from cohirf.fitting.locality import LocalRows
+from cohirf.fitting.locality import LocalData
 from cohirf.fitting.settings import Settings
 from cohirf.rows.metric_spaces import EUCLIDEAN
 from cohirf.rows.storage import ArrayRows, Storage
@@ -399,7 +399,7 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
     model = in_local_batches(DBSCAN(eps=1e-3), 80, views=1, max_features=1)
     views = Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
     contraction = SimpleNamespace(batch_size=80, views=views, space=EUCLIDEAN, device=None)
-    rows = LocalRows(InMemory(RINGS), len(RINGS), contraction)
+    rows = LocalData(InMemory(RINGS), len(RINGS), contraction)
     settings = Settings.of(model._parameters, Columns(RINGS.shape[1]))
     assert settings.family.plan_local(rows).locality.reach is None
 

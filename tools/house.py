@@ -269,6 +269,9 @@ def measure_ties(modules: list[Module]) -> Iterator[Figure]:
     below = [module for module in modules if not is_in(module.name, *ABOVE)]
     yield Figure("parameters model below the estimator", sum(map(count_models, below)))
     yield Figure("vars() or __dict__ of the estimator elsewhere", sum(map(count_vars, outside)))
+    yield Figure(
+        "kinds of rows: classes named so, Rows itself left out", count_kinds_of_rows(modules)
+    )
     backends = [module for module in modules if module.is_backend]
     others = [module for module in modules if not module.is_backend]
     yield Figure("tests for a container in backends", sum(map(count_container_tests, backends)))
@@ -282,6 +285,12 @@ def _is_named(node: ast.expr | None, *names: str) -> bool:
 def count_models(module: Module) -> int:
     """Return how many parameters of functions have the name ``model``, of whatever type."""
     return sum(node.arg == "model" for node in module.nodes(ast.arg))
+
+
+def count_kinds_of_rows(modules: list[Module]) -> int:
+    """Return how many classes are a kind of rows by their names, such as ``ActiveRows``."""
+    names = {node.name for module in modules for node in module.nodes(ast.ClassDef)}
+    return len({name for name in names if name.endswith(("Row", "Rows"))} - {"Rows"})
 
 
 def count_vars(module: Module) -> int:

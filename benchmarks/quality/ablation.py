@@ -71,7 +71,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "weight 0.1": ({}, {CHOOSE + "MERGE": MergePolicy(weight=0.1)}),
     "weight 0.4": ({}, {CHOOSE + "MERGE": MergePolicy(weight=0.4)}),
     "no lead": ({}, {CHOOSE + "MERGE": MergePolicy(lead=0.0)}),
-    "no agreement": ({}, {CHOOSE + "SampledRows._agreements": nothing}),
+    "no agreement": ({}, {CHOOSE + "ComparedSample._agreements": nothing}),
     "no connection": ({}, {CHOOSE + "mean_silhouettes": nothing}),
     "no valley": ({}, {GRAPH + "NeighbourGraph.valleys": nothing}),
     "no modularity": ({}, {GRAPH + "NeighbourGraph.modularities": nothing}),

@@ -44,7 +44,7 @@ from benchmarks._common import (
 )
 from benchmarks.quality.clustbench import count_classes, read_sets
 from cohirf import CoHiRF
-from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
+from cohirf.beyond.choose_merge import MERGES, ComparedSample, weighted_ari
 from cohirf.beyond.neighbour_graph import count_graph_rows
 from cohirf.beyond.policy import MERGE
 
@@ -227,7 +227,7 @@ def measure(group: str, X: np.ndarray, references: list[np.ndarray]) -> Measured
     with threadpool_limits(1):
         rng = np.random.default_rng(0)
         rows = np.sort(rng.permutation(len(X))[: count_graph_rows(X.shape[1])])
-        sample = SampledRows(X[rows], np.ones(len(rows)))
+        sample = ComparedSample(X[rows], np.ones(len(rows)))
         figures = []
         scores = []
         k_means = []

@@ -34,7 +34,7 @@ from typing import Annotated
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.beyond.choose_merge import MERGES, SampledRows, weighted_ari
+from cohirf.beyond.choose_merge import MERGES, ComparedSample, weighted_ari
 from cohirf.beyond.criterion import criterion_of
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.merges import DEFAULT, NAMES
@@ -195,7 +195,7 @@ class NumberedDivisions:
     cuts: FloatArray
 
     @classmethod
-    def of(cls, sample: SampledRows, numbers: IntArray, min_share: float) -> NumberedDivisions:
+    def of(cls, sample: ComparedSample, numbers: IntArray, min_share: float) -> NumberedDivisions:
         """Divide a sample into the numbers of clusters that its merges reach."""
         of_merges = [sample.divide(merge, numbers.tolist(), min_share) for merge in MERGES]
         of_numbers = list(zip(*of_merges, strict=True))
@@ -248,12 +248,14 @@ class NumberedDivisions:
         return np.flatnonzero(is_low & (self.numbers > self.best_number))[::-1]
 
 
-def choose_number(sample: SampledRows, rng: np.random.Generator, min_share: float = 0.0) -> Choice:
+def choose_number(
+    sample: ComparedSample, rng: np.random.Generator, min_share: float = 0.0
+) -> Choice:
     """Choose the number of clusters, each with at least a share of the mass.
 
     Parameters
     ----------
-    sample : SampledRows
+    sample : ComparedSample
         The rows, or a sample of them.
     rng : Generator
         Splits the rows into halves.
@@ -287,7 +289,7 @@ def choose_number(sample: SampledRows, rng: np.random.Generator, min_share: floa
 
 
 def rate_number(
-    choice: Choice, sample: SampledRows, rng: np.random.Generator, min_share: float = 0.0
+    choice: Choice, sample: ComparedSample, rng: np.random.Generator, min_share: float = 0.0
 ) -> Choice:
     """Return a choice of a number that was given, with how much random halves agree on it.
 
@@ -317,7 +319,7 @@ def _choose_place(tried: NumberedDivisions, halves: Halves) -> tuple[int, Compar
     return tried.best, halves.compare(tried.best_number)
 
 
-def _try_numbers(sample: SampledRows, most: int, min_share: float) -> NumberedDivisions:
+def _try_numbers(sample: ComparedSample, most: int, min_share: float) -> NumberedDivisions:
     """Divide a sample into 2, 3 and more clusters.
 
     As long as the best number is in the upper half, twice as many are tried.
@@ -370,7 +372,7 @@ class Halves:
 
     Parameters
     ----------
-    sample : SampledRows
+    sample : ComparedSample
         The rows.
     min_share : float
         Smallest share of a cluster.
@@ -378,7 +380,7 @@ class Halves:
         Splits the rows.
     """
 
-    def __init__(self, sample: SampledRows, min_share: float, rng: np.random.Generator) -> None:
+    def __init__(self, sample: ComparedSample, min_share: float, rng: np.random.Generator) -> None:
         self._sample = sample
         self._min_share = min_share
         self._pairs = [split_in_halves(sample, rng) for _ in range(NUMBER.splits)]
@@ -402,7 +404,7 @@ class Halves:
         )
 
 
-def split_in_halves(sample: SampledRows, rng: np.random.Generator) -> HalvedRows:
+def split_in_halves(sample: ComparedSample, rng: np.random.Generator) -> SplitSample:
     """Return two random halves of a sample."""
     n_rows = sample.points.shape[0]
     # halves of many rows would take long, and as many as these agree as well
@@ -410,15 +412,15 @@ def split_in_halves(sample: SampledRows, rng: np.random.Generator) -> HalvedRows
     order = some[rng.permutation(len(some))]
     one = np.sort(order[: len(some) // 2])
     other = np.sort(order[len(some) // 2 :])
-    return HalvedRows(sample.take(one), sample.take(other), one, other)
+    return SplitSample(sample.take(one), sample.take(other), one, other)
 
 
 @dataclass(frozen=True)
-class HalvedRows:
+class SplitSample:
     """Two halves of a sample, and which of its rows they have."""
 
-    one: SampledRows
-    other: SampledRows
+    one: ComparedSample
+    other: ComparedSample
     rows: IntArray
     other_rows: IntArray
 

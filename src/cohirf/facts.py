@@ -17,7 +17,7 @@ from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
-from cohirf.beyond.choose_merge import SampledRows, centre
+from cohirf.beyond.choose_merge import ComparedSample, centre
 from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.neighbour_graph import NeighbourGraph, count_graph_rows
 from cohirf.beyond.policy import CELL
@@ -146,7 +146,7 @@ def rate_choice(model: CoHiRF) -> Choice | None:
     if n_stored < len(model.labels_) or n_stored > most:
         points = points[_draw_stored(model, most, generator_at(entropy, Draw.CHOICE, most))]
     points = centre(fill_missing(to_host(points), model._state.column_means))
-    sample = SampledRows(points, np.ones(points.shape[0]))
+    sample = ComparedSample(points, np.ones(points.shape[0]))
     return rate_number(choice, sample, generator_at(entropy, Draw.CHOICE))
 
 

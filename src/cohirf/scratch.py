@@ -124,11 +124,11 @@ def share_rows(rows: Rows) -> Rows:
     if isinstance(rows, Shared):
         return rows
     if isinstance(rows, ArrayRows):
-        return SharedRows(rows.X)
+        return SharedValues(rows.X)
     if isinstance(rows, ArraySource):
         return SharedSource(rows.X, rows.feature_names)
     if isinstance(rows, SomeRows):
-        return SharedSomeRows(share_rows(rows.values), rows.rows)
+        return SharedSelection(share_rows(rows.values), rows.rows)
     return rows
 
 
@@ -146,7 +146,7 @@ class Shared:
         return self.kind, self._stored
 
 
-class SharedRows(Shared, ArrayRows):
+class SharedValues(Shared, ArrayRows):
     """Shared rows of an array or CSR matrix."""
 
     kind = ArrayRows
@@ -162,7 +162,7 @@ class SharedSource(Shared, ArraySource):
     in_memory = False
 
 
-class SharedSomeRows(Shared, SomeRows):
+class SharedSelection(Shared, SomeRows):
     """A subset of shared rows; their numbers are shared, too."""
 
     kind = SomeRows

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.get_clusters import (
     Views,
-    WeightedRows,
+    WeightedBatch,
     label_view,
     mean_of_tally,
     tally_features,
@@ -37,7 +37,7 @@ def test_it_knows_which_features_a_view_held():
     X[0] = np.arange(10)  # so that a view shows which features it has
     Recorder.seen.clear()
     for view in range(3):
-        label_view(WeightedRows(ArrayRows(X)), views, (2, 5, view))
+        label_view(WeightedBatch(ArrayRows(X)), views, (2, 5, view))
     tally = mean_of_tally(tally_features(views, 10, 2, of_batch(20, np.array([0.2, 0.5, 0.9])), 5))
     held = np.array([[feature in features for feature in range(10)] for features in Recorder.seen])
     with np.errstate(invalid="ignore"):

@@ -9,8 +9,8 @@ from cohirf import CoHiRF
 from cohirf.beyond.choose_merge import (
     MERGES,
     ComparedMerges,
+    ComparedSample,
     Figures,
-    SampledRows,
     minimax_distances,
     weighted_ari,
 )
@@ -21,7 +21,7 @@ from cohirf.choice import NumberedDivisions
 
 
 def sample_of(points):
-    return SampledRows(points, np.ones(len(points)))
+    return ComparedSample(points, np.ones(len(points)))
 
 
 def compared(*scores):

@@ -6,7 +6,7 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.beyond.choose_merge import COMPARED, MERGES, SampledRows
+from cohirf.beyond.choose_merge import COMPARED, MERGES, ComparedSample
 from cohirf.beyond.criterion import Criterion, OneLinkage, criterion_of
 from cohirf.beyond.merges import DEFAULT, NAMES
 
@@ -30,7 +30,7 @@ def single(monkeypatch):
 
 
 def test_rows_get_the_clusters_of_the_points_of_the_graph(single):
-    sample = SampledRows(np.concatenate([X, X[:50]]), np.ones(350))
+    sample = ComparedSample(np.concatenate([X, X[:50]]), np.ones(350))
     two, three = sample.divide(single, [2, 3])
     assert two.max() == 1
     assert adjusted_rand_score(np.append(Y, Y[:50]), three) == 1
@@ -41,7 +41,7 @@ def test_rows_get_the_clusters_of_the_points_of_the_graph(single):
 
 def test_parts_that_are_too_small_are_in_no_cluster(single):
     far = np.concatenate([X, [[90.0, 90.0]]])
-    [labels] = SampledRows(far, np.ones(301)).divide(single, [3], min_share=0.05)
+    [labels] = ComparedSample(far, np.ones(301)).divide(single, [3], min_share=0.05)
     assert labels[-1] == -1
     assert adjusted_rand_score(Y, labels[:-1]) == 1
 
@@ -58,11 +58,11 @@ def test_merges_are_compared_in_a_fixed_order():
 
 @pytest.mark.parametrize(("use", "arguments"), [("divide", [[2]]), ("link", [2, 40])])
 def test_an_unknown_merge_is_an_error(use, arguments):
-    sample = SampledRows(X, np.ones(300))
+    sample = ComparedSample(X, np.ones(300))
     with pytest.raises(ValueError, match="merge='spread' is not known: give one of compact, conn"):
         getattr(sample, use)("spread", *arguments)
 
 
 def test_compact_clusters_of_rows_have_a_linkage():
-    found = SampledRows(X, np.ones(300)).link("compact", 3, 60)
+    found = ComparedSample(X, np.ones(300)).link("compact", 3, 60)
     np.testing.assert_allclose(found[:, 2], linkage(X, "ward")[:, 2])

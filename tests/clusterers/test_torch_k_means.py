@@ -123,7 +123,7 @@ def test_the_size_of_blocks_changes_nothing(n_clusters, weighted, monkeypatch):
 
 def test_blocks_are_consecutive_and_as_large_as_the_budget_allows(monkeypatch):
     monkeypatch.setitem(vars(torch_lloyd.TORCH), "cpu_bytes", 4 * 10 * 2500)
-    rows = torch_lloyd.DeviceRows(torch.zeros(5000, 2))
+    rows = torch_lloyd.WeightedTensor(torch.zeros(5000, 2))
     assert list(rows.blocks(10)) == [slice(0, 2048), slice(2048, 4096), slice(4096, 5000)]
     assert list(rows.blocks(1)) == [slice(0, 5000)]
 
@@ -296,7 +296,7 @@ def test_starts_on_a_sample_are_nearly_as_good_as_on_all_rows(monkeypatch):
 
 
 def test_a_sample_has_distinct_rows_with_a_weight():
-    rows = torch_lloyd.DeviceRows(torch.arange(100.0)[:, None], torch.arange(100.0) % 2)
+    rows = torch_lloyd.WeightedTensor(torch.arange(100.0)[:, None], torch.arange(100.0) % 2)
     sample = torch_lloyd.sample_rows(rows, 20, np.random.default_rng(0))
     assert len(set(sample.values[:, 0].tolist())) == 20
     assert (sample.weights == 1).all()

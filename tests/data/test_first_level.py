@@ -20,7 +20,7 @@ from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import ActiveRows, FitState, Resources, contract_levels
 from cohirf.beyond.merge_tree import MergeTree
 from cohirf.data import first_level as module
-from cohirf.data.first_level import ReadRows, contract_rows, map_block
+from cohirf.data.first_level import RowReader, contract_rows, map_block
 from cohirf.fitting.results import label_leaves
 from cohirf.rows.grouping import row_blocks
 from cohirf.rows.storage import ArrayRows, ArrayWeights, Storage
@@ -175,9 +175,9 @@ def test_means_of_leaves_are_read_block_by_block(kind, weighted, monkeypatch):
     mass = mass if weighted else np.ones(N_ROWS)
     values = in_file(X) if kind is np.asarray else kind(X)
     rows = (
-        ReadRows(Counted(values))
+        RowReader(Counted(values))
         if kind is np.asarray
-        else ReadRows(SimpleNamespace(take=Counted(values).take))
+        else RowReader(SimpleNamespace(take=Counted(values).take))
     )
     found = rows.count(leaf_of, 5, ArrayWeights(mass) if weighted else None)
     expected = np.array(

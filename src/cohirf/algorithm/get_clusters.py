@@ -127,7 +127,7 @@ def get_clusters(
         weights = None
     else:
         weights = engine.share(ArrayRows(sample_weight))
-    rows = WeightedRows(engine.share(ArrayRows(shown)), weights)
+    rows = WeightedBatch(engine.share(ArrayRows(shown)), weights)
     tasks = ((rows, views, (*place, view), memory) for view in range(n_runs))
     folded = FoldedViews(n_rows)
     base_seconds = 0.0
@@ -171,7 +171,7 @@ def agree_on(
 
 
 @dataclass(frozen=True)
-class WeightedRows:
+class WeightedBatch:
     """Rows that the base method clusters, and their weights or None, which all views share."""
 
     rows: ArrayRows
@@ -184,7 +184,7 @@ class WeightedRows:
 
 
 def label_view(
-    shown: WeightedRows,
+    shown: WeightedBatch,
     views: Views,
     place: tuple[int, int, int],
     memory: NDArray[Any] | None = None,

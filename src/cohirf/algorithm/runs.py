@@ -45,7 +45,7 @@ from cohirf.rows.storage import (
     Gatherer,
     NumberedRows,
     Rows,
-    RunRows,
+    RunValues,
     Storage,
     is_in_memory,
 )
@@ -85,7 +85,7 @@ class RunTask:
     run: Run  # the batches
     level: int  # the level, which with the number of a batch seeds it
     # The rows, by index, or those of the run alone, by offset; None if they are where the task runs
-    values: Rows | RunRows | None
+    values: Rows | RunValues | None
     mass: Mass | None = (
         None  # mass of each row of the run, by offset, perhaps on a device; None if each has mass 1
     )
@@ -115,14 +115,14 @@ class RunTask:
         """Return the sorted indices of all rows that are read to contract the run."""
         return self.run.indices_read()
 
-    def with_values(self, values: Rows | RunRows | None) -> RunTask:
+    def with_values(self, values: Rows | RunValues | None) -> RunTask:
         """Return the task with other values."""
         return replace(self, values=values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a handle to the data, or only the rows of this run; never all rows of an array."""
         values = self.values
-        if values is not None and not isinstance(values, RunRows) and is_in_memory(values):
+        if values is not None and not isinstance(values, RunValues) and is_in_memory(values):
             numbers = self.rows_needed()
             values = NumberedRows(values.take(numbers), numbers)
         return type(self), tuple(
@@ -404,7 +404,7 @@ def _read(task: RunTask, contracted: Offsets) -> tuple[Any, Any]:
     run = task.run
     offsets = slice(contracted.start, contracted.stop)
     assert values is not None  # whoever has the rows has put them in
-    if isinstance(values, RunRows):
+    if isinstance(values, RunValues):
         block = take_rows(values.X, offsets)
     elif (
         type(values) is ArrayRows and run.indices is None

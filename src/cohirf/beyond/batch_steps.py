@@ -27,7 +27,7 @@ from cohirf.beyond.local_batches import LocalRun
 from cohirf.rows import ranges
 from cohirf.rows.arrays import join_rows, look_up, put_beside, to_host
 from cohirf.rows.grouping import IntArray, Mass
-from cohirf.rows.storage import Engine, RunRows
+from cohirf.rows.storage import Engine, RunValues
 
 # From the indices of the medoids of a batch, and its place, to values of other rows, or None
 DrawCompanions = Callable[[IntArray, Place], Any]
@@ -221,7 +221,7 @@ class WithHalos(WithinBorders):
         if len(halo) == 0:
             return super().contract(batch, contraction, engine)
         assert values is not None  # whoever has the rows has put them in
-        assert not isinstance(values, RunRows)  # they have no halos
+        assert not isinstance(values, RunValues)  # they have no halos
         together = join_rows([batch.X, put_beside(values.take(halo), batch.X)])
         sides = self.sides_of(batch)
         if sides is not None:  # clusters are known: no row of the halo has to link any

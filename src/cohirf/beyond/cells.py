@@ -85,7 +85,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class AssignedRows:
+class CellsOfBlock:
     """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and
     cells.
 
@@ -142,7 +142,7 @@ class Cells:
         )
         return cls(axes, root, builder.n_cells)
 
-    def assign(self, X: Any, keys: FloatArray, start: int = 0) -> AssignedRows:
+    def assign(self, X: Any, keys: FloatArray, start: int = 0) -> CellsOfBlock:
         """Assign a block of rows, which begins with row ``start``.
 
         ``keys`` has a random number for each row, which decides where no axis divides the rows.
@@ -155,7 +155,7 @@ class Cells:
             home[at_home] = cell
             rows.append(np.sort(near))
             cells.append(np.full(len(near), cell, dtype=np.int32))
-        return AssignedRows(
+        return CellsOfBlock(
             start, home, start + np.concatenate(rows, dtype=np.int64), np.concatenate(cells)
         )
 

@@ -29,7 +29,7 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.beyond.criterion import Criterion, MergedRows, compared_criteria, criterion_of
+from cohirf.beyond.criterion import Criterion, Merged, compared_criteria, criterion_of
 from cohirf.beyond.merge_tree import as_linkage, as_merges, move_groups
 from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.beyond.policy import GRAPH, MERGE
@@ -103,7 +103,7 @@ def explain_vanishing(points: Any) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledRows:
+class ComparedSample:
     """At least two rows with masses, their neighbour graph, and how they are divided by merges.
 
     If clusters have at least a share of the mass (``min_share``), rows of smaller parts are in no
@@ -124,23 +124,23 @@ class SampledRows:
         return self.points if self.has_all_columns else without_two_values(self.points)
 
     @cached_property
-    def _with_all_columns(self) -> SampledRows:
+    def _with_all_columns(self) -> ComparedSample:
         """The rows, of which more differ; for more clusters than there are points in the graph."""
         return replace(self, has_all_columns=True)
 
     @cached_property
-    def _merged(self) -> dict[str, MergedRows]:
+    def _merged(self) -> dict[str, Merged]:
         """The merges that were asked for, by name: each is made once."""
         return {}
 
-    def _merge(self, criterion: Criterion) -> MergedRows:
+    def _merge(self, criterion: Criterion) -> Merged:
         if criterion.name not in self._merged:
             self._merged[criterion.name] = criterion.merge_rows(self)
         return self._merged[criterion.name]
 
-    def take(self, rows: IntArray) -> SampledRows:
+    def take(self, rows: IntArray) -> ComparedSample:
         """Return some of the rows, with a graph of their own."""
-        return SampledRows(self.points[rows], self.mass[rows])
+        return ComparedSample(self.points[rows], self.mass[rows])
 
     def divide(self, merge: str, numbers: Sequence[int], min_share: float = 0.0) -> list[IntArray]:
         """Return the cluster of each row by a merge, or -1, for each of several numbers of
@@ -177,7 +177,7 @@ class SampledRows:
     ) -> FloatArray:
         """Return the linkage of all rows by a merge, to be cut into ``n_clusters`` or ``n_groups``.
 
-        See ``MergedRows.link``. Identical rows merge first.
+        See ``Merged.link``. Identical rows merge first.
         """
         criterion = criterion_of(merge)
         min_mass = min_share * float(self.mass.sum())

@@ -23,7 +23,7 @@ from cohirf.beyond.neighbour_graph import NeighbourGraph
 from cohirf.rows.grouping import FloatArray, IntArray
 
 
-class RowsToMerge(Protocol):
+class ToMerge(Protocol):
     """What a criterion sees of the rows of a sample, or of groups whose means stand for rows.
 
     There are up to ``GRAPH.rows_of_few_features`` rows, so that their distances may not fit into
@@ -49,7 +49,7 @@ class RowsToMerge(Protocol):
         """Return how well each of several divisions of the rows fits them: more is better."""
 
 
-class MergedRows(Protocol):
+class Merged(Protocol):
     """Merges of all rows of a sample; of the points of its graph, if the criterion follows it."""
 
     def divide(self, numbers: Sequence[int], min_mass: float) -> list[IntArray]:
@@ -106,7 +106,7 @@ class Criterion:
 
     name: str
     kind: str
-    merge_rows: Callable[[RowsToMerge], MergedRows]
+    merge_rows: Callable[[ToMerge], Merged]
     link_groups: Link | None = None
     follows_graph: bool = False
     around_means: bool = False

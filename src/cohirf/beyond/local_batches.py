@@ -24,7 +24,7 @@ from cohirf.algorithm.batches import Batches, Run
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, draw_keys, generator_at
-from cohirf.beyond.cells import AssignedRows, Cells, NoRoomError
+from cohirf.beyond.cells import Cells, CellsOfBlock, NoRoomError
 from cohirf.beyond.policy import CELL
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, take_places
@@ -131,7 +131,7 @@ def make_local_batches(
     engine: Engine | None = None,
 ) -> LocalBatches:
     """Return local batches of the active rows; ``engine`` assigns them to cells, block by block."""
-    rows = _FilledRows(active.values, active.index, column_means, locality.embed)
+    rows = _FilledPoints(active.values, active.index, column_means, locality.embed)
     cells, has_room, locality = plan_cells(rows, locality)
     # it would send the index of all rows with each block
     if engine is None or active.index is not None:
@@ -151,7 +151,7 @@ def grown_batch_size(
     """Return the size to which batches grow until their halos have room, as a sample of the rows
     tells.
     """
-    rows = _FilledRows(values, None, column_means, locality.embed)
+    rows = _FilledPoints(values, None, column_means, locality.embed)
     return plan_cells(rows, locality)[2].batch_size
 
 
@@ -178,7 +178,7 @@ def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
     return replace(active, values=SomeRows(ArrayRows(matrix), place))
 
 
-def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool, Locality]:
+def plan_cells(rows: _FilledPoints, locality: Locality) -> tuple[Cells, bool, Locality]:
     """Return cells, built on a sample, whether they have room for halos that are as wide as they
     should be, and how.
 
@@ -234,7 +234,7 @@ def _build_with_room(
 
 
 @dataclass(frozen=True)
-class _FilledRows:
+class _FilledPoints:
     """Active rows by position, without missing values, as points whose Euclidean distances say what
     is near.
     """
@@ -264,12 +264,14 @@ class _FilledRows:
 class _Assigner:
     """Assigns rows to cells in blocks: once to count them, once to put them into their place."""
 
-    def __init__(self, rows: _FilledRows, cells: Cells, locality: Locality, engine: Engine) -> None:
+    def __init__(
+        self, rows: _FilledPoints, cells: Cells, locality: Locality, engine: Engine
+    ) -> None:
         self._rows = rows
         self._cells = cells
         self._locality = locality
         self._engine = engine
-        self._known: dict[int, AssignedRows] = {}
+        self._known: dict[int, CellsOfBlock] = {}
         self._known_bytes = 0
         # share of the rows in the halo of each cell that are kept, so that no batch is too large
         self._share = np.ones(cells.n_cells)
@@ -313,7 +315,7 @@ class _Assigner:
             counts[1] += np.bincount(assigned.cells, minlength=n_cells)
         return counts[0], counts[1]
 
-    def _blocks(self) -> Iterator[AssignedRows]:
+    def _blocks(self) -> Iterator[CellsOfBlock]:
         """Yield blocks of assigned rows, in order."""
         n_assigned = max(
             CELL.assigned_rows,
@@ -348,7 +350,7 @@ class _Assigner:
 class BlockTask:
     """A block of rows to assign to cells."""
 
-    rows: _FilledRows
+    rows: _FilledPoints
     block: slice
 
     def rows_needed(self) -> IntArray:
@@ -360,7 +362,7 @@ class BlockTask:
         return replace(self, rows=replace(self.rows, values=values))
 
 
-def assign_block(task: BlockTask, cells: Cells, entropy: Entropy) -> AssignedRows:
+def assign_block(task: BlockTask, cells: Cells, entropy: Entropy) -> CellsOfBlock:
     """Assign a block of rows to cells."""
     positions = task.rows_needed()
     return cells.assign(

@@ -27,7 +27,7 @@ from cohirf.clusterers.grid_dbscan import DensityClusters, call_dbscan, find_den
 from cohirf.rows import ranges
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks
 from cohirf.rows.metric_spaces import MetricSpace
-from cohirf.rows.storage import Engine, RunRows, Storage
+from cohirf.rows.storage import Engine, RunValues, Storage
 from cohirf.spanning.found_in_runs import FoundInRun, read_points
 
 IntVector = NDArray[np.int64]
@@ -139,7 +139,7 @@ def cluster_batches(
     """
     assert isinstance(task.run, LocalRun)
     assert task.values is not None
-    assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
+    assert not isinstance(task.values, RunValues)  # runs with halos are not streamed
     if settings.has_kernels:
         find = find_density_clusters
     else:

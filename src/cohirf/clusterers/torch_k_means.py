@@ -19,7 +19,7 @@ from cohirf.rows.arrays import is_cupy, is_torch, same_kind, to_torch
 
 # torch, and the modules that import it at their top, are imported when methods are called.
 if TYPE_CHECKING:
-    from cohirf.clusterers.torch_lloyd import DeviceRows
+    from cohirf.clusterers.torch_lloyd import WeightedTensor
 
 
 class TorchKMeans(ClusterMixin, BaseEstimator):
@@ -196,14 +196,14 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
             nearest_centers(rows, to_torch(self.cluster_centers_, rows.device).double()), like=X
         )
 
-    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> DeviceRows:
+    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> WeightedTensor:
         """Return the rows as tensors; ``fit`` resets the number and names of the features."""
         if not reset:
             check_is_fitted(self)
         import_optional("torch", "torch", type(self).__name__)
-        from cohirf.clusterers.torch_lloyd import DeviceRows
+        from cohirf.clusterers.torch_lloyd import WeightedTensor
 
-        return DeviceRows.of(self._read_values(X, reset=reset), sample_weight)
+        return WeightedTensor.of(self._read_values(X, reset=reset), sample_weight)
 
     def _read_values(self, X: Any, *, reset: bool) -> Any:
         """Return the data as a tensor of floating-point numbers on the device of the fit."""
@@ -233,7 +233,7 @@ class TorchKMeans(ClusterMixin, BaseEstimator):
             )
         return values
 
-    def _starts(self, rows: DeviceRows) -> tuple[Any, int]:
+    def _starts(self, rows: WeightedTensor) -> tuple[Any, int]:
         """Return how the first centres are drawn, or the centres themselves, and how often to
         start.
         """

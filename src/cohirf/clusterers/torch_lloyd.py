@@ -29,14 +29,14 @@ Tensor = Any  # torch has no types where it is not installed
 
 
 @dataclass(frozen=True)
-class DeviceRows:
+class WeightedTensor:
     """Rows on a device, in any floating type, and their weights; without weights, all are 1."""
 
     values: Tensor
     weights: Tensor | None = None  # in the type of ``dtype``
 
     @classmethod
-    def of(cls, values: Tensor, sample_weight: Any) -> DeviceRows:
+    def of(cls, values: Tensor, sample_weight: Any) -> WeightedTensor:
         """Return rows with the weights that the user gives, in any kind of array, or None, after
         validation.
         """
@@ -91,9 +91,11 @@ class DeviceRows:
         """Return the weights of consecutive rows."""
         return None if self.weights is None else self.weights[part]
 
-    def take(self, rows: Tensor) -> DeviceRows:
+    def take(self, rows: Tensor) -> WeightedTensor:
         """Return some of the rows, given by their numbers."""
-        return DeviceRows(self.values[rows], None if self.weights is None else self.weights[rows])
+        return WeightedTensor(
+            self.values[rows], None if self.weights is None else self.weights[rows]
+        )
 
     def blocks(self, numbers_per_row: int) -> Iterator[slice]:
         """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row``
@@ -199,7 +201,7 @@ def append_columns(factors: Tensor, bias: Tensor) -> Tensor:
     return padded
 
 
-def lloyd(rows: DeviceRows, centers: Tensor, *, max_iter: int, min_movement: float) -> Solution:
+def lloyd(rows: WeightedTensor, centers: Tensor, *, max_iter: int, min_movement: float) -> Solution:
     """Alternate between labels and means, until no label changes or squared movements sum up to
     ``min_movement``.
     """
@@ -230,21 +232,21 @@ def lloyd(rows: DeviceRows, centers: Tensor, *, max_iter: int, min_movement: flo
     return Solution(centers, labels, inertia_of(rows, centers, labels), n_iter)
 
 
-def nearest_centers(rows: DeviceRows, centers: Tensor) -> Tensor:
+def nearest_centers(rows: WeightedTensor, centers: Tensor) -> Tensor:
     """Return the number of the nearest centre of each row."""
     labels = torch.empty(len(rows), dtype=torch.int32, device=rows.device)
     assign(rows, CenterSearch.prepare(centers, rows.product_dtype), labels)
     return labels
 
 
-def assign(rows: DeviceRows, search: CenterSearch, labels: Tensor) -> None:
+def assign(rows: WeightedTensor, search: CenterSearch, labels: Tensor) -> None:
     """Write the number of the nearest centre of each row into ``labels``."""
     for part in rows.blocks(len(search.factors) + 2 * search.n_features):
         labels[part] = search.nearest(rows.values[part])
 
 
 def assign_and_sum(
-    rows: DeviceRows, search: CenterSearch, labels: Tensor
+    rows: WeightedTensor, search: CenterSearch, labels: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Write labels, and return the sum of the rows and the total weight of each label, and how many
     labels changed.
@@ -357,7 +359,7 @@ def squared_movement(centers: Tensor, means: Tensor) -> Tensor:
 
 
 def relocate_empty_clusters(
-    rows: DeviceRows, centers: Tensor, labels: Tensor, sums: Tensor, masses: Tensor
+    rows: WeightedTensor, centers: Tensor, labels: Tensor, sums: Tensor, masses: Tensor
 ) -> None:
     """Move the rows that are farthest from their centres to the empty clusters, in ``sums`` and
     ``masses``.
@@ -382,7 +384,7 @@ def relocate_empty_clusters(
 
 
 def farthest_rows(
-    rows: DeviceRows, centers: Tensor, labels: Tensor, n: int
+    rows: WeightedTensor, centers: Tensor, labels: Tensor, n: int
 ) -> tuple[Tensor, Tensor]:
     """Return the squared distances of the ``n`` rows that are farthest from their centres, and
     their numbers.
@@ -399,7 +401,7 @@ def farthest_rows(
     return distances[:n], torch.cat(numbers)[order[:n]]
 
 
-def inertia_of(rows: DeviceRows, centers: Tensor, labels: Tensor) -> float:
+def inertia_of(rows: WeightedTensor, centers: Tensor, labels: Tensor) -> float:
     """Return the weighted sum of squared distances between rows and their centres."""
     total = torch.zeros((), dtype=torch.float64, device=rows.device)
     for part in rows.blocks(4 * centers.shape[1]):
@@ -409,7 +411,7 @@ def inertia_of(rows: DeviceRows, centers: Tensor, labels: Tensor) -> float:
     return float(total)
 
 
-def squared_distances(rows: DeviceRows, centers: Tensor, labels: Tensor, part: slice) -> Tensor:
+def squared_distances(rows: WeightedTensor, centers: Tensor, labels: Tensor, part: slice) -> Tensor:
     """Return the squared distance of each row of a block to its centre."""
     return (
         (rows.values[part].to(rows.dtype) - centers.to(rows.dtype)[labels[part]])
@@ -419,7 +421,7 @@ def squared_distances(rows: DeviceRows, centers: Tensor, labels: Tensor, part: s
 
 
 def k_means(
-    rows: DeviceRows,
+    rows: WeightedTensor,
     n_clusters: int,
     *,
     init: str | Tensor,
@@ -451,13 +453,13 @@ def k_means(
     return best if sample is rows else run(rows, best.centers)
 
 
-def mean_variance(rows: DeviceRows) -> float:
+def mean_variance(rows: WeightedTensor) -> float:
     """Return the mean variance of the features; of many rows, evenly spaced ones are enough."""
     step = -(-len(rows) // TORCH.variance_rows)
     return float(rows.values[::step].double().var(dim=0, correction=0).mean())
 
 
-def sample_rows(rows: DeviceRows, n: int, rng: np.random.Generator) -> DeviceRows:
+def sample_rows(rows: WeightedTensor, n: int, rng: np.random.Generator) -> WeightedTensor:
     """Return ``n`` of the rows that have a weight, drawn without replacement.
 
     All of them if there are fewer.

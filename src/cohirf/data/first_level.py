@@ -61,7 +61,7 @@ from cohirf.summary.rows import Part
 from cohirf.summary.vectors import place_of
 
 
-class MapsRows(Protocol):
+class BlockMapper(Protocol):
     """Applies functions to all rows of the data, where they are."""
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
@@ -113,7 +113,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class ReadRows:
+class RowReader:
     """Rows that tasks on this machine read."""
 
     values: Rows  # the rows
@@ -228,7 +228,7 @@ class FirstLevel:
 
     leaves: Survivors  # the rows that it left active
     part: Part  # the leaf of each row; that of rows of weight 0 is arbitrary until they join one
-    rows: MapsRows | None = (
+    rows: BlockMapper | None = (
         None  # the rows, which can be assigned to other leaves; None if only the leaves are known
     )
     readable: Rows | None = (
@@ -254,7 +254,7 @@ class FirstLevel:
 
     def label(self, labels: IntArray) -> Any:
         """Return the label of each row of the data, given the label of each leaf."""
-        engine = self.rows.engine if isinstance(self.rows, ReadRows) else None
+        engine = self.rows.engine if isinstance(self.rows, RowReader) else None
         return self.part.look_up(labels, engine)
 
     def share_out(
@@ -300,7 +300,7 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
         and active.batches is None
     ):
         return contract_together(
-            active, contraction, resources, ReadRows(active.values, contraction.column_means)
+            active, contraction, resources, RowReader(active.values, contraction.column_means)
         )
     n_rows = active.values.n_rows
     storage = resources.storage
@@ -331,7 +331,7 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
     return FirstLevel(
         leaves,
         Part(leaf_of, recorded.stability, np.arange(len(leaves.rows))),
-        ReadRows(active.values, contraction.column_means, not active.in_order, engine, storage),
+        RowReader(active.values, contraction.column_means, not active.in_order, engine, storage),
         None if active.in_order else active.values,
         links=tuple(links),
         local=active.batches if isinstance(active.batches, LocalBatches) else None,
@@ -340,7 +340,7 @@ def contract_rows(active: ActiveRows, contraction: Contraction, resources: Resou
 
 
 def contract_together(
-    active: ActiveRows, contraction: Contraction, resources: Resources, rows: MapsRows
+    active: ActiveRows, contraction: Contraction, resources: Resources, rows: BlockMapper
 ) -> FirstLevel:
     """Contract active rows that are one batch, in this process or on a device, where the map of
     rows stays.

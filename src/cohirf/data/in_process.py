@@ -17,7 +17,7 @@ from cohirf.beyond.local_batches import sort_by_batch
 from cohirf.data.first_level import (
     Data,
     FirstLevel,
-    ReadRows,
+    RowReader,
     Setup,
     active_rows,
     contract_rows,
@@ -103,7 +103,7 @@ class InMemory(Data):
             active = setup.label(active, resources.run_engine, Storage())
         if not several:
             return contract_together(
-                active, setup.contraction, resources, ReadRows(values, self.column_means)
+                active, setup.contraction, resources, RowReader(values, self.column_means)
             )
         return contract_rows(active, setup.contraction, resources)
 

@@ -26,7 +26,7 @@ from cohirf.algorithm.runs import RunTask
 from cohirf.engines.policy import STREAM
 from cohirf.rows.arrays import naming_full_memory, put_on_device, torch_with
 from cohirf.rows.grouping import row_blocks
-from cohirf.rows.storage import Engine, RunRows, is_streamed, read_into
+from cohirf.rows.storage import Engine, RunValues, is_streamed, read_into
 
 Sent = tuple[Any, list[Future[Any]]]
 
@@ -83,7 +83,7 @@ def _compute(function: Callable[..., Any], task: RunTask, sent: Sent, others: li
     X, pieces = sent
     for piece in pieces:
         piece.result()
-    return function(task.with_values(RunRows(X)), *others)
+    return function(task.with_values(RunValues(X)), *others)
 
 
 class Sender:

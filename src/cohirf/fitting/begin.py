@@ -23,7 +23,7 @@ from cohirf.data import Data
 from cohirf.data.first_level import DataWeights
 from cohirf.error_contexts import warn_caller
 from cohirf.fitting.contraction import make_contraction
-from cohirf.fitting.locality import LocalRows, LocalSize
+from cohirf.fitting.locality import LocalData, LocalSize
 from cohirf.fitting.policy import LOCAL, WARNING
 from cohirf.fitting.settings import Settings, Settled
 from cohirf.optional import is_installed
@@ -104,7 +104,7 @@ def measure_batches(
     size = LocalSize()
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if settings.are_local(contraction.views.method.prototype):
-        rows = LocalRows(data, n_rows, contraction, weights)
+        rows = LocalData(data, n_rows, contraction, weights)
         size = settings.family.size_local(rows, room, must_fit=must_fit)
         if size.is_known:
             return Settled(entropy, size.n_rows)
@@ -120,7 +120,7 @@ def measure_batches(
     return Settled(entropy, plan.batch_size)
 
 
-def _grow_batches(settings: Settings, rows: LocalRows, batch_size: int) -> int:
+def _grow_batches(settings: Settings, rows: LocalData, batch_size: int) -> int:
     """Return the size to which local batches of a size will grow."""
     rows = replace(rows, contraction=replace(rows.contraction, batch_size=batch_size))
     locality = settings.family.plan_local(rows).locality

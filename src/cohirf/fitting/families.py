@@ -28,8 +28,8 @@ from cohirf.beyond.merges import DEFAULT
 from cohirf.beyond.policy import MAJORITY
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.locality import (
+    LocalData,
     LocalPlan,
-    LocalRows,
     LocalSize,
     count_dense,
     count_spanned,
@@ -149,14 +149,14 @@ class Family:
         """Return whether several batches are neighbouring rows, if the user leaves it open."""
         return False
 
-    def plan_local(self, rows: LocalRows) -> LocalPlan:
+    def plan_local(self, rows: LocalData) -> LocalPlan:
         """Return how local batches are made and labelled.
 
         Raise if they would cut clusters where they meet.
         """
         return plan_by_reach(rows)
 
-    def size_local(self, rows: LocalRows, room: Room, *, must_fit: bool) -> LocalSize:
+    def size_local(self, rows: LocalData, room: Room, *, must_fit: bool) -> LocalSize:
         """Return what is known of the size of local batches.
 
         They ``must_fit`` into the room, or only should.
@@ -312,14 +312,14 @@ class FindsNumber(Family):
 class FindsDensity(FindsNumber):
     """DBSCAN: in local batches, its labels are computed from overlapping batches."""
 
-    def plan_local(self, rows: LocalRows) -> LocalPlan:
+    def plan_local(self, rows: LocalData) -> LocalPlan:
         """Return how local batches are made and labelled."""
         density = find_density(rows)
         if density is None:
             return super().plan_local(rows)
         return plan_density(rows, density)
 
-    def size_local(self, rows: LocalRows, room: Room, *, must_fit: bool) -> LocalSize:
+    def size_local(self, rows: LocalData, room: Room, *, must_fit: bool) -> LocalSize:
         """Return what is known of the size of local batches: all of it, if kernels label them."""
         density = find_density(rows)
         if density is None:
@@ -333,7 +333,7 @@ class FindsDensity(FindsNumber):
 class SpansTrees(FindsNumber):
     """HDBSCAN: in local batches, its labels follow from one spanning tree of all rows."""
 
-    def plan_local(self, rows: LocalRows) -> LocalPlan:
+    def plan_local(self, rows: LocalData) -> LocalPlan:
         """Return how local batches are made and labelled."""
         spanned = find_spanning(rows)
         if spanned is not None:
@@ -342,7 +342,7 @@ class SpansTrees(FindsNumber):
         refuse_obstacle(rows)
         return plan
 
-    def size_local(self, rows: LocalRows, room: Room, *, must_fit: bool) -> LocalSize:
+    def size_local(self, rows: LocalData, room: Room, *, must_fit: bool) -> LocalSize:
         """Return what is known of the size of local batches: all of it, if trees label them."""
         spanned = find_spanning(rows)
         if spanned is None:
@@ -388,11 +388,11 @@ class AsPublished(Family):
         """Return whether several batches are neighbouring rows, if the user leaves it open."""
         return self.method.are_local(method)
 
-    def plan_local(self, rows: LocalRows) -> LocalPlan:
+    def plan_local(self, rows: LocalData) -> LocalPlan:
         """Return how local batches are made and labelled."""
         return self.method.plan_local(rows)
 
-    def size_local(self, rows: LocalRows, room: Room, *, must_fit: bool) -> LocalSize:
+    def size_local(self, rows: LocalData, room: Room, *, must_fit: bool) -> LocalSize:
         """Return what is known of the size of local batches."""
         return self.method.size_local(rows, room, must_fit=must_fit)
 

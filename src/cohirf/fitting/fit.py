@@ -42,7 +42,7 @@ from cohirf.fitting.end_of_levels import EndOfLevels
 from cohirf.fitting.ending import Ending, LastLevel, end_update
 from cohirf.fitting.limited import find_limits
 from cohirf.fitting.linked import find_links, keep_links, move_together
-from cohirf.fitting.locality import LocalPlan, LocalRows, refuse_pipeline
+from cohirf.fitting.locality import LocalData, LocalPlan, refuse_pipeline
 from cohirf.fitting.merging import SampleOfFit, choose_first
 from cohirf.fitting.policy import WARNING
 from cohirf.fitting.quick_k_means import QuickKMeans
@@ -169,7 +169,7 @@ class Fit:
         if n_batches == 1 or not self.settings.are_local(method):
             return None
         refuse_pipeline(method)
-        rows = LocalRows(self.data, self.n_rows, self.contraction, self.weights)
+        rows = LocalData(self.data, self.n_rows, self.contraction, self.weights)
         return self.settings.family.plan_local(rows)
 
     def borders(self, former: IntArray | None) -> IntArray | None:

@@ -39,7 +39,7 @@ from cohirf.wording import setting
 
 
 @dataclass(frozen=True)
-class LocalRows:
+class LocalData:
     """The rows that the local batches of a fit are made of, and how these are contracted."""
 
     data: Data
@@ -147,7 +147,7 @@ def refuse_pipeline(method: Any) -> None:
         )
 
 
-def plan_by_reach(rows: LocalRows) -> LocalPlan:
+def plan_by_reach(rows: LocalData) -> LocalPlan:
     """Return the plan of a base method that is called on each batch.
 
     Halos follow from its radius, or have as many rows as their cells.
@@ -174,7 +174,7 @@ def plan_by_reach(rows: LocalRows) -> LocalPlan:
 
 
 def _make_locality(
-    rows: LocalRows, batch_size: int, overlap: float, reach: float | None
+    rows: LocalData, batch_size: int, overlap: float, reach: float | None
 ) -> Locality:
     views = rows.contraction.views
     embed = rows.contraction.space.embed
@@ -184,7 +184,7 @@ def _make_locality(
 # ---- DBSCAN
 
 
-def find_density(rows: LocalRows) -> DensityLabels | None:
+def find_density(rows: LocalData) -> DensityLabels | None:
     """Return the settings of DBSCAN if its labels in local batches are computed.
 
     None if it is called on each batch.
@@ -213,7 +213,7 @@ def find_density(rows: LocalRows) -> DensityLabels | None:
     return DensityLabels(space, radius, int(method.min_samples), is_quick, reach, norm)
 
 
-def plan_density(rows: LocalRows, density: DensityLabels) -> LocalPlan:
+def plan_density(rows: LocalData, density: DensityLabels) -> LocalPlan:
     """Return the plan of DBSCAN whose labels are computed."""
     batch_size = rows.contraction.batch_size
     assert batch_size is not None  # there are several batches
@@ -235,7 +235,7 @@ def plan_density(rows: LocalRows, density: DensityLabels) -> LocalPlan:
 # ---- HDBSCAN
 
 
-def find_spanning(rows: LocalRows) -> SpanningSettings | None:
+def find_spanning(rows: LocalData) -> SpanningSettings | None:
     """Return the settings of HDBSCAN if spanning trees label the local batches.
 
     None if it is called on each batch.
@@ -253,7 +253,7 @@ def find_spanning(rows: LocalRows) -> SpanningSettings | None:
     return settings
 
 
-def plan_spanning(rows: LocalRows, spanned: SpanningSettings) -> LocalPlan:
+def plan_spanning(rows: LocalData, spanned: SpanningSettings) -> LocalPlan:
     """Return the plan of HDBSCAN whose labels follow from spanning trees."""
     data = rows.data
     batch_size = rows.contraction.batch_size
@@ -268,7 +268,7 @@ def plan_spanning(rows: LocalRows, spanned: SpanningSettings) -> LocalPlan:
     return LocalPlan(locality, rows.method, labels, "spanning")
 
 
-def refuse_obstacle(rows: LocalRows) -> None:
+def refuse_obstacle(rows: LocalData) -> None:
     """Raise for parameters of HDBSCAN with which local batches are no part of it."""
     obstacle = find_obstacle(rows.method)
     if obstacle is not None and rows.sees_everything:

@@ -31,7 +31,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.runs import Survivors
-from cohirf.beyond.choose_merge import MERGES, SampledRows, centre
+from cohirf.beyond.choose_merge import MERGES, ComparedSample, centre
 from cohirf.beyond.criterion import criterion_of
 from cohirf.beyond.cuts import count_parts, cut_large, cut_linkage
 from cohirf.beyond.merge_tree import (
@@ -297,7 +297,7 @@ class SampleOfFit:
     values: Any  # their values, without missing cells
     leaves: IntArray  # the leaf that each belongs to
     mass: FloatArray  # their masses
-    known: SampledRows | None = None  # the same rows, if they were compared before
+    known: ComparedSample | None = None  # the same rows, if they were compared before
 
     @classmethod
     def draw(
@@ -348,9 +348,9 @@ class SampleOfFit:
         return np.array_equal(self.rows, other.rows) and np.array_equal(self.mass, other.mass)
 
     @cached_property
-    def compared(self) -> SampledRows:
+    def compared(self) -> ComparedSample:
         """The rows with their neighbour graph, which several divisions are compared by."""
-        return self.known or SampledRows(centre(self.values), self.mass)
+        return self.known or ComparedSample(centre(self.values), self.mass)
 
 
 def choose_first(
@@ -408,7 +408,7 @@ def _link_as_rows(
     merge: str, n_clusters: int, means: Any, mass: FloatArray, max_linked: int
 ) -> FloatArray:
     """Return the linkage of groups whose means are merged as rows with masses, in a new graph."""
-    linkage = SampledRows(means, mass).link(merge, n_clusters, max_linked)
+    linkage = ComparedSample(means, mass).link(merge, n_clusters, max_linked)
     return raise_merges(linkage, means, mass)
 
 

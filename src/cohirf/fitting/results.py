@@ -80,7 +80,7 @@ class Clusters:
 
 
 @dataclass(frozen=True)
-class KeptRows:
+class Kept:
     """The rows that a fit keeps for ``predict``: row number, leaf and values of each."""
 
     rows: IntArray
@@ -140,7 +140,7 @@ def make_state(
     data: Data,
     positive: IntArray | None,
     clusters: Clusters,
-    kept: KeptRows,
+    kept: Kept,
     rows: RowResults,
     contraction: Contraction,
     levels: RunLevels,
@@ -174,7 +174,7 @@ def _summarize(
     data: Data,
     weights: DataWeights | None,
     rows: RowResults,
-    kept: KeptRows,
+    kept: Kept,
     clusters: Clusters,
     contraction: Contraction,
     levels: RunLevels,
@@ -232,7 +232,7 @@ def keep_rows(
     positive: IntArray | None,
     clusters: Clusters,
     contraction: Contraction,
-) -> KeptRows:
+) -> Kept:
     """Keep all rows if they are few, or a sample; of rows that were read once, leaves only."""
     ending = clusters.ending
     first_level = ending.first_level
@@ -257,7 +257,7 @@ def keep_rows(
             )
         some = first_level.find_leaves(rows)
         points = to_host(first_level.readable.take(rows))
-    return KeptRows(
+    return Kept(
         rows, some, points if data.column_means is None else fill_missing(points, data.column_means)
     )
 
@@ -273,21 +273,21 @@ def _name_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
     return Cells(cells.centres.points, labels[first_points], prices=cells.centres.prices)
 
 
-def _keep_known(clusters: Clusters, rng: np.random.Generator) -> KeptRows:
+def _keep_known(clusters: Clusters, rng: np.random.Generator) -> Kept:
     """Sample the rows to keep among those whose values are known."""
     known = clusters.ending.known
     assert known is not None
     leaves = clusters.first_level.find_leaves(known.rows)
     medoids = np.searchsorted(known.rows, clusters.first_level.leaves.rows[clusters.medoids])
     some = sample_landmarks(clusters.labels[leaves], medoids, rng)
-    return KeptRows(known.rows[some], leaves[some], known.values[some])
+    return Kept(known.rows[some], leaves[some], known.values[some])
 
 
 def find_central_rows(
     data: Data,
     positive: IntArray | None,
     clusters: Clusters,
-    kept: KeptRows,
+    kept: Kept,
     means: Any,
     contraction: Contraction,
 ) -> tuple[IntArray, Any]:
@@ -311,7 +311,7 @@ def find_central_rows(
     if is_plain:
         points = readable
     else:
-        points = RowsAsPoints(readable, data.column_means, space)
+        points = AsPoints(readable, data.column_means, space)
     rows = None
     if contraction.find_nearest is not None:
         rows = contraction.find_nearest(points, labels, means)
@@ -324,7 +324,7 @@ def _describe_clusters(
     data: Data,
     positive: IntArray | None,
     clusters: Clusters,
-    kept: KeptRows,
+    kept: Kept,
     contraction: Contraction,
 ) -> FinalClusters:
     """Return medoid and exemplar of each cluster, which are numbered from 0."""
@@ -388,7 +388,7 @@ def _label_left_out(
 
 
 @dataclass(frozen=True)
-class RowsAsPoints:
+class AsPoints:
     """Rows as points whose Euclidean distances are computed: missing cells are replaced by the
     means of columns.
     """

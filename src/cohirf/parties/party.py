@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import NOISE
-from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view
+from cohirf.algorithm.get_clusters import Views, WeightedBatch, label_view
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.clusterers.grid_dbscan import computed
 from cohirf.fitting.settings import CENTRALITY
@@ -202,7 +202,7 @@ class Party:
             weights = None
         else:
             weights = ArrayRows(mass)
-        shown = WeightedRows(ArrayRows(X), weights)
+        shown = WeightedBatch(ArrayRows(X), weights)
         n_runs = self._views.n_runs(X.shape[1])
         runs = [label_view(shown, self._views, (level, 0, view)).labels for view in range(n_runs)]
         labels = np.stack(

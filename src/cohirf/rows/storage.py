@@ -119,7 +119,7 @@ class NumberedRows:
 
 
 @dataclass(frozen=True)
-class RunRows:
+class RunValues:
     """The rows of one run, in its order, perhaps on a device.
 
     They are not read by number, but by offset.

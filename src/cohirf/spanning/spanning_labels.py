@@ -21,7 +21,7 @@ from cohirf.beyond.policy import CELL
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.rows.metric_spaces import EUCLIDEAN, MetricSpace
-from cohirf.rows.storage import Engine, RunRows, Storage
+from cohirf.rows.storage import Engine, RunValues, Storage
 from cohirf.spanning.found_in_runs import Lists, SpannedRun, SpanTask, read_points
 from cohirf.spanning.policy import LISTS, TREE
 from cohirf.spanning.settings import SpanningSettings
@@ -168,7 +168,7 @@ def _read_batches(
     """
     assert isinstance(task.run, LocalRun)
     assert task.values is not None
-    assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
+    assert not isinstance(task.values, RunValues)  # runs with halos are not streamed
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
         X = np.concatenate([read_points(task.values, rows, space) for rows in own])
         yield X, np.concatenate(named), len(named[0])

@@ -192,12 +192,12 @@ class FittedState:
         return len(self.known_rows.rows)
 
     @property
-    def known_rows(self) -> KnownRows:
+    def known_rows(self) -> KnownValues:
         """The landmarks whose values are those of their rows, and not of stand-ins.
 
         The others stand for groups of the model, which an update chooses landmarks from anyway.
         """
-        known = KnownRows(self.landmark_rows, self.landmarks.points)
+        known = KnownValues(self.landmark_rows, self.landmarks.points)
         if len(self.unknown_rows) == 0:
             return known
         return known.take(~np.isin(known.rows, self.unknown_rows))
@@ -307,12 +307,12 @@ class FittedState:
 
 
 @dataclass(frozen=True, eq=False)
-class KnownRows:
+class KnownValues:
     """Rows of which a model knows the values."""
 
     rows: IntArray  # row numbers
     points: Any  # values; missing cells are filled
 
-    def take(self, some: IntArray | NDArray[np.bool_]) -> KnownRows:
+    def take(self, some: IntArray | NDArray[np.bool_]) -> KnownValues:
         """Return some of them."""
-        return KnownRows(self.rows[some], self.points[some])
+        return KnownValues(self.rows[some], self.points[some])

@@ -17,7 +17,7 @@ from cohirf.fitting.settings import Settings
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray
 from cohirf.summary.rows import RowMap
-from cohirf.summary.state import FittedState, KnownRows
+from cohirf.summary.state import FittedState, KnownValues
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.update import goes_on, summary_of
@@ -86,10 +86,10 @@ def find_rows(updates: Any, update_rows: tuple[int, ...]) -> IntArray:
     )
 
 
-def leave_known(known: KnownRows, gone: IntArray) -> KnownRows:
+def leave_known(known: KnownValues, gone: IntArray) -> KnownValues:
     """Return the known rows that stay, with the numbers that they have then."""
     left = known.take(~np.isin(known.rows, gone))
-    return KnownRows(shift(left.rows, gone), left.points)
+    return KnownValues(shift(left.rows, gone), left.points)
 
 
 def shift(rows: IntArray, gone: IntArray) -> IntArray:
@@ -175,7 +175,7 @@ def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
 
 
 def _settle_groups(
-    groups: RowGroups, row_map: RowMap, gone: IntArray, known: KnownRows, *, is_filled: bool
+    groups: RowGroups, row_map: RowMap, gone: IntArray, known: KnownValues, *, is_filled: bool
 ) -> tuple[RowGroups, RowMap, IntArray]:
     """Return the groups that go on, each with a row that stands for it, and where each group is
     now.
@@ -225,7 +225,7 @@ def _choose_medoids(
     row_map: RowMap,
     orphans: IntArray,
     first_rows: IntArray,
-    known: KnownRows,
+    known: KnownValues,
 ) -> tuple[list[int], Any, NDArray[np.bool_]]:
     """Return row numbers and values of new medoids for groups whose medoid has left, and which
     values are means.

@@ -14,7 +14,7 @@ from cohirf.rows.grouping import IntArray
 from cohirf.rows.later import Later
 from cohirf.summary.numbers import Step
 from cohirf.summary.rows import RowMap
-from cohirf.summary.state import FittedState, KnownRows
+from cohirf.summary.state import FittedState, KnownValues
 from cohirf.summary.summary import ContractedBatches, RowGroups, Summary, stack
 from cohirf.updating.rerun import Transition, find_block_size, find_clusters, rerun
 from cohirf.updating.update import goes_on, refuse_rows, summary_of
@@ -157,12 +157,12 @@ def _one_batch(member: Member) -> ContractedBatches:
     return ContractedBatches(np.array([member.summary.n_rows]), costs, tally)
 
 
-def join_known_rows(members: Sequence[Member]) -> KnownRows:
+def join_known_rows(members: Sequence[Member]) -> KnownValues:
     """Return the rows of all models whose values are known."""
     known = [member.state.known_rows for member in members]
     starts = np.cumsum([0, *(member.summary.n_rows for member in members)])
     rows = [each.rows + start for each, start in zip(known, starts, strict=False)]
-    return KnownRows(np.concatenate(rows), stack([each.points for each in known]))
+    return KnownValues(np.concatenate(rows), stack([each.points for each in known]))
 
 
 def join_rows(settings: Settings, members: Sequence[Member]) -> Transition:

@@ -23,14 +23,14 @@ from cohirf.engines import threads_of_fit
 from cohirf.error_contexts import showing_warnings_once
 from cohirf.fitting import Fit, fit_data
 from cohirf.fitting.contraction import make_contraction
-from cohirf.fitting.results import Clusters, KeptRows, RunLevels, make_state
+from cohirf.fitting.results import Clusters, Kept, RunLevels, make_state
 from cohirf.fitting.settings import Settings, Settled
 from cohirf.landmarks import LANDMARK, sample_landmarks
 from cohirf.rows.grouping import IntArray, Mass
 from cohirf.rows.later import Later
 from cohirf.summary.numbers import Changes, Overlap, Step, continue_history, keep_names
 from cohirf.summary.rows import RowResults
-from cohirf.summary.state import FittedState, KnownRows
+from cohirf.summary.state import FittedState, KnownValues
 from cohirf.summary.summary import RowGroups, Summary, stack
 
 
@@ -51,7 +51,7 @@ class Transition:
     sizes: IntArray  # the number of its rows that are still there
     n_rows: int  # number of rows that have come, or gone if it is negative
     # rows whose values are known, besides those of groups; None if there are none
-    known: KnownRows | None
+    known: KnownValues | None
     column_means: NDArray[np.floating[Any]] | None  # by which missing cells of groups are replaced
     # for each cluster number before, how many rows of it were forgotten
     lost: dict[int, int] = field(default_factory=dict)
@@ -184,7 +184,7 @@ def upper_mass(groups: RowGroups, *, sum_mass: bool) -> Mass:
     return np.where(np.isnan(groups.stability), groups.mass, 1.0)
 
 
-def keep_landmarks(transition: Transition, data: InMemory, clusters: Clusters) -> KeptRows:
+def keep_landmarks(transition: Transition, data: InMemory, clusters: Clusters) -> Kept:
     """Choose rows to keep for ``predict``: among those that stand for groups and those that were
     kept before.
     """
@@ -203,7 +203,7 @@ def keep_landmarks(transition: Transition, data: InMemory, clusters: Clusters) -
     medoids = np.searchsorted(rows[order], own[clusters.medoids])
     rng = generator_at(summary.entropy, Draw.LANDMARKS)
     some = order[sample_landmarks(clusters.labels[leaves[order]], medoids, rng)]
-    return KeptRows(rows[some], leaves[some], points[some])
+    return Kept(rows[some], leaves[some], points[some])
 
 
 # ---- numbers that last

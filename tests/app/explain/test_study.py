@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
 from cohirf.app.explain import write_report
-from cohirf.app.explain.study import TransformedRows, check_study, find_data, find_row_names
+from cohirf.app.explain.study import Transformed, check_study, find_data, find_row_names
 from cohirf.app.explain.table import read_rows
 from cohirf.app.preparation import prepare
 
@@ -170,7 +170,7 @@ def test_only_the_rows_that_are_needed_are_transformed(people):
 
     numbers = people[["age", "pay"]]
     scaler = Counting().fit(numbers)
-    rows = TransformedRows(scaler.transform, numbers)
+    rows = Transformed(scaler.transform, numbers)
     found = rows.take(np.array([3, 5]))
     assert (rows.n_rows, seen) == (60, [2])
     assert found == pytest.approx(StandardScaler().fit_transform(numbers)[[3, 5]])

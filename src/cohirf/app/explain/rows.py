@@ -22,7 +22,7 @@ from cohirf.rows import FloatArray, IntArray, row_blocks, rows_by_label
 
 
 @dataclass(frozen=True)
-class LooseRow:
+class Outlying:
     """A row that is farther from its cluster than the others are."""
 
     row: int  # row number
@@ -33,7 +33,7 @@ class LooseRow:
 
 
 @dataclass(frozen=True)
-class BorderRow:
+class Between:
     """A row between two clusters."""
 
     row: int  # row number
@@ -51,10 +51,10 @@ class BadlyFitting:
 
     Attributes
     ----------
-    loose : list of LooseRow
+    loose : list of Outlying
         The least typical rows of each cluster, and rows that were set aside as noise, the least
         typical of all first.
-    border : list of BorderRow
+    border : list of Between
         The rows between two clusters, the most ambiguous first.
     share_between : float
         Share of the rows that are between two clusters, of all rows that are not noise, as
@@ -73,8 +73,8 @@ class BadlyFitting:
         The highest of all clusters, and 0 if no row is between two; NaN if clusters are compact.
     """
 
-    loose: list[LooseRow]
-    border: list[BorderRow]
+    loose: list[Outlying]
+    border: list[Between]
     share_between: float
     n_compared: int
     filled: float = np.nan
@@ -123,7 +123,7 @@ def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> Badly
     return BadlyFitting(
         loose=sorted(loose, key=lambda row: -row.distance),
         border=[
-            BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
+            Between(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
             for at in between[
                 np.argsort(-closeness[between], kind="stable")[: BETWEEN.listed_between]
             ].tolist()
@@ -222,7 +222,7 @@ def _distances_to_clusters(
     return found
 
 
-def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[LooseRow]:
+def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[Outlying]:
     """Return the rows that are farthest from their own cluster, given their distance to it."""
     found = []
     for cluster in np.unique(labels[~np.isnan(distance)]).tolist():
@@ -232,11 +232,11 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[
             continue
         farthest = members[np.argsort(-distance[members], kind="stable")[: BETWEEN.listed_loose]]
         ratios = zip(rows[farthest].tolist(), (distance[farthest] / typical).tolist(), strict=True)
-        found += [LooseRow(row, cluster, ratio) for row, ratio in ratios if ratio >= BETWEEN.loose]
+        found += [Outlying(row, cluster, ratio) for row, ratio in ratios if ratio >= BETWEEN.loose]
     return found
 
 
-def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> list[LooseRow]:
+def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> list[Outlying]:
     """Return rows that are noise, given stored rows of clusters and the distance of each to its own
     cluster.
     """
@@ -253,7 +253,7 @@ def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> lis
     far = to_clustered.min(axis=1, initial=np.inf).tolist()
     parts = zip(rows, own[nearest].tolist(), far, strict=True)
     return [
-        LooseRow(row, label, distance / (typical[label] or np.inf))
+        Outlying(row, label, distance / (typical[label] or np.inf))
         for row, label, distance in parts
     ]
 

@@ -25,7 +25,7 @@ from cohirf.app.explain.effects import Followed, Trait, find_followed, find_repe
 from cohirf.app.explain.policy import SAMPLE
 from cohirf.app.explain.table import (
     Table,
-    TransformedRows,
+    Transformed,
     as_data,
     as_dense,
     cells_per_row,
@@ -57,7 +57,7 @@ class RowNames:
     names: list[str]
 
 
-class StoredRows:
+class StoredData:
     """The rows that a model stores, as data; with a preparation, as what ``prepare`` returned."""
 
     def __init__(self, model: CoHiRF, preparation: Any = None) -> None:
@@ -105,7 +105,7 @@ class Study:
             return read_cells(
                 preparation.to_original_units(as_dense(self.model.exemplars_)), clusters, names
             )
-        if isinstance(self.original, StoredRows):
+        if isinstance(self.original, StoredData):
             return read_cells(self.model.exemplars_, clusters, self.column_names)
         return read_cells(self.original, self.model.exemplar_indices_[clusters], self.column_names)
 
@@ -146,7 +146,7 @@ def make_study(
 ) -> Study:
     """Return the subject of a description: ``X`` as it is, or the rows that the model stores."""
     if X is None:
-        stored = StoredRows(model, preparation)
+        stored = StoredData(model, preparation)
         seen = name_features(model, None, names)
         return Study(
             model, stored, seen, stored, seen, prepared=None if preparation is None else stored
@@ -237,7 +237,7 @@ def find_data(X: Any, pipeline: Any) -> tuple[Any, Any]:
             f"pipeline={pipeline!r} cannot transform rows: give the fitted transformer or "
             "Pipeline, or the Preparation, that made the data of the fit."
         )
-    return TransformedRows(pipeline.transform, X), X
+    return Transformed(pipeline.transform, X), X
 
 
 def find_row_names(original: Any, ids: Any) -> RowNames | None:
@@ -256,7 +256,7 @@ def find_row_names(original: Any, ids: Any) -> RowNames | None:
     )
 
 
-def original_numbers(prepared: Any) -> TransformedRows:
+def original_numbers(prepared: Any) -> Transformed:
     """Return the numbers of the original data, also constant ones, such as black pixels.
 
     Missing cells are filled.
@@ -277,7 +277,7 @@ def original_numbers(prepared: Any) -> TransformedRows:
             place < 0, constant, prepared.preparation.to_original_units(values)[:, place]
         )
 
-    return TransformedRows(restore, prepared.source, len(found))
+    return Transformed(restore, prepared.source, len(found))
 
 
 def find_units(prepared: Any) -> dict[str, str]:
@@ -449,7 +449,7 @@ def draw_sample(
 ) -> Sample:
     """Choose all rows, or a sample if there are very many; it contains the wanted rows."""
     model = study.model
-    is_stored = isinstance(study.original, StoredRows)
+    is_stored = isinstance(study.original, StoredData)
     if is_stored:
         population = model.landmark_indices_
     else:

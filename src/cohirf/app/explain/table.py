@@ -89,7 +89,7 @@ def number_rows(points: Any) -> IntArray:
 
 
 @dataclass(frozen=True)
-class TransformedRows:
+class Transformed:
     """Rows of some data after a transformation: only those that are asked for are transformed."""
 
     transform: Callable[[Any], Any]
@@ -114,7 +114,7 @@ def as_data(X: Any, metric: str) -> Any:
     if metric == "cosine":
         data = as_data(X, "euclidean")
         n_features = data.n_features if is_source(data) else data.shape[1]
-        return TransformedRows(lambda some: unit_rows(to_numbers(some)), data, n_features)
+        return Transformed(lambda some: unit_rows(to_numbers(some)), data, n_features)
     if is_source(X):
         return X
     refuse_what_is_no_table(X)

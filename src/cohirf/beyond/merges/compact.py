@@ -6,12 +6,12 @@ the mean of their cluster (Ward's criterion; not part of the paper).
 
 from __future__ import annotations
 
-from cohirf.beyond.criterion import Criterion, OneLinkage, RowsToMerge
+from cohirf.beyond.criterion import Criterion, OneLinkage, ToMerge
 from cohirf.beyond.merge_tree import link_groups
 from cohirf.beyond.policy import MERGE
 
 
-def merge_rows(rows: RowsToMerge) -> OneLinkage:
+def merge_rows(rows: ToMerge) -> OneLinkage:
     """Return the merges of rows."""
     return OneLinkage(link_groups(rows.points, rows.mass), rows.mass)
 

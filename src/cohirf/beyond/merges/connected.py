@@ -2,7 +2,7 @@
 
 The longest edge is cut first, if both sides are large enough to be a cluster; so outliers, which
 hang on long edges, stay with the part that they are nearest to. What is large enough is a share of
-the mass that clusters of equal size would have; ``ConnectedRows`` compares several shares. That
+the mass that clusters of equal size would have; ``Connected`` compares several shares. That
 long edges of the tree of mutual reachability separate clusters of any shape is the idea of
 Lumbermark (Gagolewski, arXiv 2604.07143, 2026); here points have masses, and all merges follow, for
 any number of clusters.
@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 
-from cohirf.beyond.criterion import Criterion, RowsToMerge
+from cohirf.beyond.criterion import Criterion, ToMerge
 from cohirf.beyond.merge_tree import as_linkage
 from cohirf.beyond.neighbour_graph import SpanningTree
 from cohirf.beyond.policy import MERGE
@@ -234,18 +234,18 @@ def _place_in_pieces(order: IntArray, parent: IntArray, sizes: IntArray) -> IntA
 
 
 @dataclass(frozen=True, eq=False)
-class ConnectedRows:
+class Connected:
     """Some rows, and the spanning tree of the points of their graph, from which parts are cut.
 
     The smallest share that a part needs is the one whose division fits the rows best: the lowest of
     equal ones.
     """
 
-    rows: RowsToMerge
+    rows: ToMerge
     cutter: TreeCutter
 
     @classmethod
-    def of(cls, rows: RowsToMerge) -> ConnectedRows:
+    def of(cls, rows: ToMerge) -> Connected:
         """Return the rows with their spanning tree."""
         return cls(rows, TreeCutter(rows.graph.tree, rows.graph.mass))
 
@@ -288,7 +288,7 @@ def _differ(divisions: Sequence[IntArray]) -> bool:
 CRITERION = Criterion(
     name="connected",
     kind="connected",
-    merge_rows=ConnectedRows.of,
+    merge_rows=Connected.of,
     follows_graph=True,
     place=1,
 )

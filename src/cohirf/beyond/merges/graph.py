@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.beyond.criterion import Criterion, OneLinkage, RowsToMerge
+from cohirf.beyond.criterion import Criterion, OneLinkage, ToMerge
 from cohirf.beyond.merge_tree import as_linkage
 from cohirf.beyond.policy import GRAPH
 from cohirf.rows.grouping import FloatArray, IntArray
@@ -178,7 +178,7 @@ def _match(nearest: IntArray, distance: NDArray[np.float32]) -> NDArray[np.bool_
     return merges
 
 
-def merge_rows(rows: RowsToMerge) -> OneLinkage:
+def merge_rows(rows: ToMerge) -> OneLinkage:
     """Return the merges of the points of the graph of some rows."""
     return OneLinkage(link_along_graph(rows.graph.affinity), rows.graph.mass)
 
