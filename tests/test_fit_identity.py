@@ -126,7 +126,7 @@ def test_a_function_that_refers_to_what_is_gone_has_a_description():
 
 def test_a_fit_is_described_by_versions_facts_and_parameters():
     model = CoHiRF.as_published(make_pipeline(StandardScaler(), KMeans(3)), views=2)
-    found = describe_fit(model.get_params(), rows=10)
+    found = describe_fit(model._parameters, rows=10)
     assert list(found)[:5] == ["cohirf", "numpy", "scipy", "scikit-learn", "rows"]
     assert found["rows"] == "10"
     assert found["views"] == "2"
@@ -138,13 +138,13 @@ def test_a_fit_is_described_by_versions_facts_and_parameters():
 def test_the_version_of_the_package_of_a_base_method_counts(monkeypatch):
     other = type("Other", (KMeans,), {"__module__": "other.clusterers"})
     monkeypatch.setitem(sys.modules, "other", SimpleNamespace(__version__="1.2"))
-    assert describe_fit(CoHiRF.as_published(other()).get_params())["other"] == "1.2"
+    assert describe_fit(CoHiRF.as_published(other())._parameters)["other"] == "1.2"
     monkeypatch.setitem(sys.modules, "other", SimpleNamespace())
-    assert "other" not in describe_fit(CoHiRF.as_published(other()).get_params())
+    assert "other" not in describe_fit(CoHiRF.as_published(other())._parameters)
 
 
 def test_the_version_of_this_package_is_that_of_its_source():
-    assert describe_fit(CoHiRF.as_published().get_params())["cohirf"] == cohirf.__version__
+    assert describe_fit(CoHiRF.as_published()._parameters)["cohirf"] == cohirf.__version__
 
 
 def test_parameters_below_the_estimator_are_all_that_it_has():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Mapping
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -21,6 +20,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from cohirf._version import __version__
+from cohirf.parameters import Parameters
 
 # Parameters that may change when a fit is resumed: they affect neither batches nor their results.
 FREE_PARAMETERS = {
@@ -35,11 +35,13 @@ FREE_PARAMETERS = {
 }
 
 
-def describe_fit(given: Mapping[str, Any], **facts: Any) -> dict[str, str]:
+def describe_fit(given: Parameters, **facts: Any) -> dict[str, str]:
     """Describe everything that the result of a fit depends on: versions, ``facts`` and the given
     parameters, by name.
     """
-    parameters = {name: value for name, value in given.items() if name not in FREE_PARAMETERS}
+    parameters = given.nested()
+    for name in FREE_PARAMETERS:
+        parameters.pop(name, None)
     # a fit that goes on keeps what it has measured
     if isinstance(parameters.get("batch_size"), str):
         parameters["batch_size"] = "auto"

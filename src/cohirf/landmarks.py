@@ -179,6 +179,11 @@ class Expanded:
     # how far a squared distance can be above its lower bound: the part due to this row or point
     error: Floats
 
+    @property
+    def has_all_cells(self) -> bool:
+        """Whether each cell is stored, as in arrays; a CSR matrix stores some."""
+        return container_of(self.values).is_dense
+
     @classmethod
     def of_points(cls, points: Any, dtype: Any = None) -> Expanded:
         """Expand points, in their type or in another one."""
@@ -297,8 +302,7 @@ class NearestLabel:
     @cached_property
     def _has_few(self) -> bool:
         """Whether there are so few points that rows are compared with one after the other."""
-        is_dense = container_of(self.points.values).is_dense
-        return is_dense and len(self.labels) <= LANDMARK.few_points
+        return self.points.has_all_cells and len(self.labels) <= LANDMARK.few_points
 
     @cached_property
     def _short(self) -> Expanded:
@@ -543,7 +547,7 @@ def choose_balls(points: Expanded, labels: IntArray, search_cost: float | None) 
     n_points = len(labels)
     best = None
     lowest_cost = (search_cost or len(labels)) / 2
-    if not container_of(points.values).is_dense or not np.isfinite(points.squares.sum()):
+    if not points.has_all_cells or not np.isfinite(points.squares.sum()):
         return None
     for keys in _divisions(points.values, labels):
         parts = split(keys)

@@ -17,6 +17,7 @@ from sklearn.neighbors import kneighbors_graph
 from cohirf import CoHiRF
 from cohirf.graphs.density import find_core, label_hdbscan, span_graph
 from cohirf.graphs.graph import open_graph, symmetrise
+from cohirf.graphs.policy import EDGE
 from cohirf.spanning.settings import SpanningSettings
 
 pytest.importorskip("numba")
@@ -164,14 +165,13 @@ def test_nodes_with_fewer_edges_than_min_samples_are_noise() -> None:
 
 
 def test_many_edges_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cohirf.graphs import density
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2)) + 8 * rng.integers(0, 3, size=(300, 1))
     graph = open_graph(kneighbors_graph(X, 10, mode="distance"), "precomputed")
     settings = SpanningSettings(5, 10)
     expected = label_hdbscan(graph, settings).labels
-    monkeypatch.setattr(density, "REPLAYED_EDGES", 10)
+    monkeypatch.setitem(vars(EDGE), "replayed", 10)
     assert are_same(expected, label_hdbscan(graph, settings).labels)
 
 

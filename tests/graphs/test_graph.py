@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cohirf.graphs import graph as module
 from cohirf.graphs.graph import blocks_of_edges, find_reverse, open_graph
 from cohirf.graphs.merging import contract, group_nodes, sum_weights
+from cohirf.graphs.policy import EDGE
 
 
 def draw_matrix(seed: int) -> Any:
@@ -25,8 +25,8 @@ def test_an_entry_in_the_other_direction_is_found(
 ) -> None:
     if compiled:
         pytest.importorskip("numba")
-    monkeypatch.setattr(module, "COMPILED_EDGES", 0 if compiled else 2**60)
-    monkeypatch.setattr(module, "BLOCK_EDGES", 50)
+    monkeypatch.setitem(vars(EDGE), "compiled", 0 if compiled else 2**60)
+    monkeypatch.setitem(vars(EDGE), "block", 50)
     for seed in range(20):
         matrix = sparse.csr_array(draw_matrix(seed))
         dense = matrix.toarray()
@@ -57,7 +57,7 @@ def test_weights_are_the_same_in_both_directions(metric: str) -> None:
 def test_weights_between_groups_are_sums_and_nodes_without_a_group_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK_EDGES", 50)
+    monkeypatch.setitem(vars(EDGE), "block", 50)
     for seed in range(20):
         halves = open_graph(draw_matrix(seed), "precomputed").halves
         n_nodes = halves.shape[0]

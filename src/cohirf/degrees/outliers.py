@@ -21,7 +21,6 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.degrees.policy import OUTLIER
 from cohirf.landmarks import LANDMARK, NearestLabel, choose_evenly, divide_points, split
-from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import FloatArray, IntArray, row_blocks
 
 
@@ -66,7 +65,7 @@ class OutlierScores:
         if (
             len(self.chosen) <= OUTLIER.landmarks
             or points.shape[1] <= OUTLIER.tree_features
-            or not container_of(points).is_dense
+            or not self.space.points.has_all_cells
         ):
             return None
         return Around.of(points[self.chosen], self.among_others[1])

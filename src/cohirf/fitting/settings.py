@@ -121,7 +121,7 @@ class Settings:
             else 1,  # a device computes one batch after the other
             device=given.device,
             verbose=bool(given.verbose),
-            describe=partial(describe_fit, given.nested(), metric=given.metric),
+            describe=partial(describe_fit, given, metric=given.metric),
             remedies=given.remedies,
         )
 

@@ -11,11 +11,10 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.cluster import DBSCAN
 
 from cohirf.graphs.graph import Graph, row_of_entries
+from cohirf.graphs.policy import EDGE
 from cohirf.rows.grouping import FloatArray, IntArray
 from cohirf.spanning.settings import SpanningSettings
 
-# Up to so many edges, edges of equal weight are chosen and ordered as scikit-learn does.
-REPLAYED_EDGES = 2**20
 SHORTEST = np.finfo(np.float64).tiny  # a weight that is not 0, because an edge of 0 is none
 FAR = 1e200  # between parts without an edge: farther than any distance
 
@@ -78,7 +77,7 @@ def label_hdbscan(graph: Graph, settings: SpanningSettings) -> DensityLabels:
     far = _find_bridges(part)
     bridges = Edges(far[:, 0], far[:, 1], np.linspace(FAR, len(far) * FAR, len(far)))
     tree = CondensedTree(graph.n_nodes, settings, keeps_densities=True)
-    if matrix.nnz <= REPLAYED_EDGES:
+    if matrix.nnz <= EDGE.replayed:
         tree.merge(_span_as_sklearn(graph.symmetric_distances, core, bridges))
     else:
         tree.merge(edges)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.graphs.policy import EDGE
 from cohirf.optional import is_installed
 from cohirf.rows.arrays import narrow_indices
 from cohirf.rows.grouping import FloatArray, IntArray
@@ -20,11 +21,6 @@ from cohirf.rows.texts import Texts
 from cohirf.sources import GraphSource, Source
 
 SIMILARITIES = "affinity"  # the ``metric`` with which larger values are nearer
-LEAST_WEIGHT = 1e-30  # of similarities in float32; weaker edges are raised to it, as none may be 0
-LARGEST_WEIGHT = 1e30  # beyond it, and below the least, similarities are divided by their largest
-NEAREST = 10  # of a square array, so many nearest nodes of each node are its neighbours
-COMPILED_EDGES = 2**20  # from so many on, entries are found by a compiled loop, if numba is there
-BLOCK_EDGES = 2**20  # edges that are sorted at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +131,7 @@ class BlockOfEdges:
 
 
 def blocks_of_edges(matrix: Any) -> Iterator[BlockOfEdges]:
-    """Yield the entries of a CSR matrix in blocks of about ``BLOCK_EDGES``."""
+    """Yield the entries of a CSR matrix in blocks of about ``EDGE.block``."""
     for rows in blocks_of_rows(matrix):
         part = slice(int(matrix.indptr[rows.start]), int(matrix.indptr[rows.stop]))
         lengths = np.diff(matrix.indptr[rows.start : rows.stop + 1])
@@ -144,18 +140,18 @@ def blocks_of_edges(matrix: Any) -> Iterator[BlockOfEdges]:
 
 
 def blocks_of_rows(*matrices: Any) -> Iterator[slice]:
-    """Yield ranges of rows that have about ``BLOCK_EDGES`` entries in all matrices together."""
+    """Yield ranges of rows that have about ``EDGE.block`` entries in all matrices together."""
     return divide_rows(sum(matrix.indptr.astype(np.int64) for matrix in matrices))
 
 
 def divide_rows(ends: IntArray) -> Iterator[slice]:
-    """Yield ranges of rows that have about ``BLOCK_EDGES`` entries, of which row ``i`` has those
+    """Yield ranges of rows that have about ``EDGE.block`` entries, of which row ``i`` has those
     from ``ends[i]`` to ``ends[i + 1]``.
     """
     n_rows = len(ends) - 1
     start = 0
     while start < n_rows:
-        stop = int(np.searchsorted(ends, ends[start] + BLOCK_EDGES, side="right")) - 1
+        stop = int(np.searchsorted(ends, ends[start] + EDGE.block, side="right")) - 1
         stop = min(max(stop, start + 1), n_rows)
         yield slice(start, stop)
         start = stop
@@ -175,7 +171,7 @@ def find_reverse(matrix: Any, edges: BlockOfEdges) -> IntArray:
     >>> [find_reverse(matrix, edges).tolist() for edges in blocks_of_edges(matrix)]
     [[-1, 2, 1]]
     """
-    if len(matrix.indices) >= COMPILED_EDGES and is_installed("numba"):
+    if len(matrix.indices) >= EDGE.compiled and is_installed("numba"):
         from cohirf.graphs.kernels import find_places
 
         places = np.empty(len(edges.one), dtype=np.int64)
@@ -349,9 +345,9 @@ def in_float32(similarities: Any) -> Any:
     """
     data = similarities.data
     largest = data.max(initial=0.0)
-    if not LEAST_WEIGHT <= largest <= LARGEST_WEIGHT:
+    if not EDGE.least_weight <= largest <= EDGE.largest_weight:
         data = data / largest
-    weights = np.maximum(data, LEAST_WEIGHT).astype(np.float32)
+    weights = np.maximum(data, EDGE.least_weight).astype(np.float32)
     return sparse.csr_array(
         (weights, similarities.indices, similarities.indptr), shape=similarities.shape
     )
@@ -360,10 +356,10 @@ def in_float32(similarities: Any) -> Any:
 def _nearest_of_square(square: FloatArray) -> Any:
     """Return the distances to the nearest other nodes of each node, as a CSR array."""
     n_nodes = len(square)
-    length = min(NEAREST, n_nodes - 1)
+    length = min(EDGE.nearest, n_nodes - 1)
     nearest = np.empty((n_nodes, length), dtype=np.int64)
-    for start in range(0, n_nodes, max(1, BLOCK_EDGES // n_nodes)):
-        block = np.array(square[start : start + max(1, BLOCK_EDGES // n_nodes)])
+    for start in range(0, n_nodes, max(1, EDGE.block // n_nodes)):
+        block = np.array(square[start : start + max(1, EDGE.block // n_nodes)])
         own = np.arange(len(block))
         block[own, start + own] = np.inf
         nearest[start : start + len(block)] = np.argsort(block, axis=1, kind="stable")[:, :length]

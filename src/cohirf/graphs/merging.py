@@ -32,29 +32,11 @@ from cohirf.graphs.graph import (
     find_reverse,
     row_of_entries,
 )
+from cohirf.graphs.policy import EDGE, NUMBER
 from cohirf.rows.grouping import FloatArray, IntArray
 
-MOST_GROUPS = 16_000  # that have a tree
-# if fewer than one of so many groups has a partner, groups also merge with the nearest that is left
-FEW_PAIRS = 32
 NO_GROUP = np.uint64(2**64 - 1)  # the nearest group of one without edges, and its distance
 BRIDGE = np.finfo(np.float32).tiny  # weight between parts without an edge
-
-
-@dataclass(frozen=True)
-class NumberPolicy:
-    """How many clusters a graph has. Table of the first: ``graphs.csv``, of
-    ``benchmarks/quality/graphs.py``. No table compares the others, which bound the work.
-    """
-
-    cut: float = 3.0  # weight of the normalised cut; those of modularity and agreement are 1
-    splits: int = 2  # of the edges into halves
-    most: int = 60  # the largest number of clusters that is tried
-    nodes_per_number: int = 8  # no more numbers than one for so many groups
-    finer: int = 4  # times as many clusters in the finest cut, of which small ones do not count
-
-
-NUMBER = NumberPolicy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +60,7 @@ class Groups:
         return int(self.weights.shape[0])
 
 
-def group_nodes(halves: Any, most: int = MOST_GROUPS) -> Groups:
+def group_nodes(halves: Any, most: int = EDGE.groups) -> Groups:
     """Return groups of the nodes with an edge: each node, or at most ``most`` unless the graph has
     more parts.
 
@@ -148,7 +130,7 @@ def _merge_round(halves: Any, volumes: FloatArray) -> tuple[IntArray, int]:
     nearest, distance = _find_nearest(halves, volumes)
     own = np.arange(n_groups, dtype=nearest.dtype)
     is_second = (nearest[nearest] == own) & (nearest < own)
-    if FEW_PAIRS * int(is_second.sum()) < n_groups:
+    if EDGE.few_pairs * int(is_second.sum()) < n_groups:
         nearest = _match(nearest, distance)
         is_second = nearest < own
     first = np.where(is_second, nearest, own)
