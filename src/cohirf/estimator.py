@@ -86,7 +86,7 @@ class CoHiRF(
         of a fit with this number. Up to three rows that are far from all others are no cluster:
         they are set aside, with the label -1. None means the number of the base method
         (``n_clusters``, or ``n_components`` of a mixture); if it has none, the clusters that it
-        finds; without an estimator, "auto". If the number is known, the base method is told a finer
+        finds; without an estimator, "auto". If the number is known, the base method seeks a finer
         one inside the levels where this gives better clusters: four times as many for K-Means and
         in several batches, or eight times in several batches with a single view. "levels" is the
         paper's algorithm: the base method is left as it is, and the clusters of the last level are
@@ -101,7 +101,7 @@ class CoHiRF(
         of these ways, and takes the division that keeps near neighbours together, that has gaps
         between clusters, and that agrees with the others; ``choice_`` has the figures. It applies
         where the number of clusters is given or chosen: around K-Means, and around other methods
-        that are told the number, if there are several batches. Elsewhere it has no effect. This is
+        that take the number, if there are several batches. Elsewhere it has no effect. This is
         not part of the paper.
     metric : {"euclidean", "cosine", "precomputed", "affinity"}, default="euclidean"
         How rows are compared. "cosine" compares their directions, as is usual for vectors of texts

@@ -116,7 +116,7 @@ class FitFacts:
         if _is_one_run(model, n_noise):
             same_as_base = "one run"
         as_published = model.n_clusters == "levels"
-        finds_number = BaseMethod.of(base_method_of(model)).told is None
+        finds_number = BaseMethod.of(base_method_of(model)).number_name is None
         return cls(
             problem=find_problem(sizes, n_noise, keeps_noise=as_published and finds_number),
             cut=measure_cut(model, labels),

@@ -50,7 +50,9 @@ class Parameters:
     def base_method(self) -> Any:
         """The base method, or K-Means; of several, one that finds the number of clusters."""
         methods = [KMeans() if method is None else method for method in self.methods]
-        return next((each for each in methods if BaseMethod.of(each).told is None), methods[0])
+        return next(
+            (each for each in methods if BaseMethod.of(each).number_name is None), methods[0]
+        )
 
     @property
     def n_views(self) -> int:

@@ -26,7 +26,7 @@ class ProblemPolicy:
 
 
 POLICY = ProblemPolicy()
-# Up to so many rows are not a cluster, however far from others they are. DBSCAN by itself has
+# Up to three rows are not a cluster, however far from others they are. DBSCAN by itself has
 # clusters of four.
 CRUMB = 3
 

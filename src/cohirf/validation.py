@@ -160,7 +160,7 @@ def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
     is_wrong = np.isnan if np.isnan(stored_cells(X)).any() else np.isinf
     rows, columns = container_of(X).locate(X, is_wrong)
     faulty, counts = np.unique(columns, return_counts=True)
-    told = []
+    faults = []
     n_told = 3
     for column, count in zip(faulty[:n_told].tolist(), counts[:n_told].tolist(), strict=True):
         name = column if names is None else repr(names[column])
@@ -168,11 +168,11 @@ def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
             cells_there = f"{count:,} such cells, the first"
         else:
             cells_there = "1 such cell,"
-        told.append(f"column {name} has {cells_there} in row {rows[columns == column].min():,}")
-    n_more = len(faulty) - len(told)
+        faults.append(f"column {name} has {cells_there} in row {rows[columns == column].min():,}")
+    n_more = len(faulty) - len(faults)
     if n_more:
-        told.append(f"{n_more:,} more {'columns have' if n_more > 1 else 'column has'} some")
-    text = "; ".join(told)
+        faults.append(f"{n_more:,} more {'columns have' if n_more > 1 else 'column has'} some")
+    text = "; ".join(faults)
     return f"{text[0].upper()}{text[1:]}."
 
 

@@ -43,9 +43,9 @@ class BaseMethod:
     n_clusters: int | None
     # Name of the parameter that tells the method how many clusters to find: ``n_clusters`` or, for
     # mixtures, ``n_components``
-    told: str | None
+    number_name: str | None
     weight_argument: str | None  # name of the argument of ``fit`` that takes sample weights
-    # The number of clusters to find in the end, if the method is told a finer one; see ``telling``
+    # The number of clusters to find in the end, if the method seeks a finer one; see ``telling``
     asked: int | None = None
 
     @property
@@ -99,7 +99,7 @@ class BaseMethod:
             ),
             sizes=sizes,
             n_clusters=sizes.get(f"{clusterer}n_clusters"),
-            told=next(
+            number_name=next(
                 (
                     name
                     for name in (f"{clusterer}n_clusters", f"{clusterer}n_components")
@@ -112,28 +112,29 @@ class BaseMethod:
 
     @property
     def n_told(self) -> int | None:
-        """The number of clusters that the method is told to find.
+        """The number of clusters that the method is to find.
 
         None if it finds the number itself.
         """
-        return None if self.told is None else self.sizes[self.told]
+        return None if self.number_name is None else self.sizes[self.number_name]
 
     def telling(self, n_clusters: int, asked: int, **limits: int) -> BaseMethod:
-        """Return the method, told to find ``n_clusters`` clusters where ``asked`` are wanted in the
+        """Return the method that finds ``n_clusters`` clusters where ``asked`` are wanted in the
         end.
 
-        If a batch has too few rows for so many clusters, it is told fewer, but not fewer than asked
+        If a batch has too few rows for these, the method is to find fewer, but not fewer than asked
         for. Parameters that are above one of the ``limits`` are lowered to it.
         """
-        if self.told is None or (n_clusters != self.n_told and self._has_starts):
+        if self.number_name is None or (n_clusters != self.n_told and self._has_starts):
             return self
         method = clone(self.prototype, safe=False)
         given = method.get_params()
-        step = self.told.rpartition("__")[0]
+        step = self.number_name.rpartition("__")[0]
         names = {f"{step}__{name}" if step else name: limit for name, limit in limits.items()}
         lowered = {name: min(given[name], limit) for name, limit in names.items() if name in given}
         return replace(
-            BaseMethod.of(method.set_params(**{self.told: n_clusters}, **lowered)), asked=asked
+            BaseMethod.of(method.set_params(**{self.number_name: n_clusters}, **lowered)),
+            asked=asked,
         )
 
     @property
@@ -209,9 +210,9 @@ class BaseMethod:
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
         # too few rows for the finer number of clusters
-        if self.asked is not None and self.told is not None:
+        if self.asked is not None and self.number_name is not None:
             bound = max(self.asked, n_rows // STEP.rows_per_inner_cluster)
-            settings |= {self.told: bound} if self.sizes[self.told] > bound else {}
+            settings |= {self.number_name: bound} if self.sizes[self.number_name] > bound else {}
         if sample_weight is None or self.weight_argument is None:
             weights = {}
         else:
@@ -227,12 +228,12 @@ class BaseMethod:
         """Return a label for each of the distinct rows, if these are no more than the clusters to
         find, else None.
 
-        Some methods would split identical rows to find as many clusters as they are told.
+        Some methods would split identical rows to find as many clusters as they should.
         """
-        if self.told is None:
+        if self.number_name is None:
             return None
-        n_told = self.sizes[self.told]
-        distinct = find_few_distinct(view, settings.get(self.told, n_told))
+        n_told = self.sizes[self.number_name]
+        distinct = find_few_distinct(view, settings.get(self.number_name, n_told))
         if distinct is None or int(distinct.max()) + 1 == view.shape[0]:
             return None
         n_distinct = int(distinct.max()) + 1
@@ -268,7 +269,7 @@ class BaseMethod:
                 if lowered and bound > 0:
                     with suppress(Exception):
                         return _fit_labels(self._fresh(settings | lowered), view, weights)
-            if self.told is not None and settings.get(self.told, self.n_told) == 1:
+            if self.number_name is not None and settings.get(self.number_name, self.n_told) == 1:
                 return np.zeros(
                     view.shape[0], dtype=np.int32
                 ), None  # a mixture fails if all rows are on a line

@@ -16,7 +16,7 @@ class StepPolicy:
     # rows that are looked at first, for each cluster, to see whether there are more distinct rows
     # than clusters
     probed_per_cluster: int = 4
-    # a method that is told a finer number of clusters than asked for needs so many rows for each
+    # rows for each cluster that a method needs to find a finer number of clusters than asked for
     rows_per_inner_cluster: int = 3
     # cost
     # a longer run would lose more work when a fit is killed; of many rows, runs are longer

@@ -298,8 +298,8 @@ class _Builder:
         return n_axes, keys[0] + share * (keys[1] - keys[0])
 
     def _is_even(self, n_left: int, n_rows: int, n_cells: int) -> bool:
-        """Return whether no cell is too large if so many of the rows are on the left side of a
-        split.
+        """Return whether no cell is too large if ``n_left`` of the rows are on the left side of
+        a split.
         """
         cells_left = _share_cells(n_cells, n_left, n_rows)
         return (
@@ -309,8 +309,8 @@ class _Builder:
 
 
 def _share_cells(n_cells: int, n_left: int, n_rows: int) -> int:
-    """Return how many of several cells the left side of a split gets, which has so many of the
-    rows.
+    """Return how many of several cells the left side of a split gets, which has ``n_left`` of
+    the rows.
     """
     return min(max(1, round(n_cells * n_left / n_rows)), n_cells - 1)
 

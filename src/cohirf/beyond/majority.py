@@ -10,7 +10,7 @@ With many views of many clusters, nearly every row has a code of its own, and st
 most views agree with a group. Of a hundred million rows, tens of millions would be left for the
 merges that follow in this process. So of more than ``MAJORITY.most_left`` groups, only the largest
 stay as they are. The others, most of them single rows, are divided into cells of rows that are near
-to each other, by a few iterations of K-Means. This is for methods that are told how many clusters
+to each other, by a few iterations of K-Means. This is for methods that take how many clusters
 to find. The groups of others are clusters that they have found.
 """
 

@@ -22,7 +22,7 @@ class GraphPolicy:
     # do not have it among them
     core_neighbour: int = CRUMB
     # cost
-    few_features: int = 4  # up to so many, neighbours are found by a tree
+    few_features: int = 4  # at most; then neighbours are found by a tree
     rows_of_few_features: int = 20_000  # rows of a graph
     # rows whose distances to all others are taken: for silhouettes, for the shortest connection of
     # a part of the graph, and for the last merges along it; enough for a sample
@@ -92,7 +92,7 @@ class CellPolicy:
     # smallest cells come first, because no others are tried if these have no room; of the others,
     # the largest that have room are taken.
     smaller: tuple[float, ...] = (4.0, 1.5, 2.0, 3.0)
-    # Clusters of two batches are one if they have at least so many rows in common, of fewer of
+    # Clusters of two batches are one if they have at least three rows in common, of fewer of
     # which a share says little, and so large a share of the smaller cluster's.
     shared_rows: int = 3
     shared: float = 0.5
@@ -117,8 +117,8 @@ class MajorityPolicy:
 
     linked_codes: int = 1024  # at most: their agreement matrix takes 8 MiB
     agreement_cells: int = 2**18  # of that matrix, computed at a time
-    # Above the first number of groups, so many of the largest stay, and the others are divided into
-    # so many cells, by so many iterations of K-Means.
+    # Above the first number of groups, the largest stay, as many as the second, and the others are
+    # divided into cells by iterations of K-Means.
     most_left: int = 2**19
     n_kept: int = 2**11
     n_cells: int = 2**10

@@ -59,7 +59,7 @@ def find_reach(method: Any, n_features: int) -> float | None:
     finite = [float(radius) for radius in radii if np.isfinite(radius)]
     if norm is None or not finite:
         return None
-    # a diagonal is longer than a side: a Euclidean distance can be so many times as large
+    # a diagonal is longer than a side: a Euclidean distance can be larger by this factor
     wider = n_features ** max(0.0, 1 / 2 - 1 / norm)
     return float(2 * max(finite) * wider * REACH_MARGIN)
 
@@ -158,9 +158,9 @@ def explain_thin_batches(record: LevelRecord, method: BaseMethod) -> str | None:
 
     Otherwise None.
 
-    Methods that are told the number of clusters hardly leave rows alone, and are not checked.
+    Methods that take the number of clusters hardly leave rows alone, and are not checked.
     """
-    if record.rows_held_aside == 0 or method.told is not None:
+    if record.rows_held_aside == 0 or method.number_name is not None:
         return None
     share_left = (record.rows_out - record.rows_held_aside) / (
         record.rows_in - record.rows_held_aside

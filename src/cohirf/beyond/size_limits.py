@@ -55,7 +55,7 @@ class SizeLimits:
     high: float
 
     def of_each(self, n_clusters: int) -> Capacity:
-        """Return what each of so many clusters takes."""
+        """Return what each of ``n_clusters`` clusters takes."""
         return Capacity(np.full(n_clusters, self.low), np.full(n_clusters, self.high))
 
     def scaled(self, factor: float) -> SizeLimits:

@@ -38,7 +38,7 @@ class AffinityPolicy:
     scale: float = 0.5
     # weight of an edge: without a lowest one, an outlier would have no edge at all
     faintest: float = exp(-16)
-    # rows of the embedding that are equal to so many decimals differ only by rounding errors
+    # rows of the embedding that are equal to eight decimals differ only by rounding errors
     decimals: int = 8
     # of the iteration for eigenvectors, which needs fewer than ten; SciPy 1.17 sometimes restarts
     # for ever where eigenvalues are equal

@@ -38,7 +38,7 @@ def refuse_dask(X: Any, method: str) -> None:
 
 def read_in_order(X: Any, block_cells: int) -> tuple[Source, list[slice]]:
     """Return rows as a source, and the blocks in which to read all of them: chunks of Dask, each of
-    which is then computed once, or blocks of about so many cells.
+    which is then computed once, or blocks of about ``block_cells``.
     """
     if is_dask(X):
         lazy = LazyDaskSource(DaskTable.of(X, known_rows=True).array)

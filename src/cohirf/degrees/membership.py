@@ -257,7 +257,7 @@ class Membership:
 
 @cache
 def _cut_normals() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return normal distributions that are cut so many standard deviations from their mean: for
+    """Return normal distributions that are cut at some standard deviations from their mean: for
     each cut, how far the mean of what remains is from the mean before, and the ratio of its
     standard deviation to its distance from the cut, which falls as the cut moves away.
 

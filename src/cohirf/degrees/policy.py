@@ -16,7 +16,7 @@ class DegreePolicy:
     fewest_divided: int = 20  # landmarks; the spread of smaller pieces is not known well enough
     rounds: int = 10  # each can double the number of pieces
     directed: int = 2000  # pieces; with more, a piece has the same variance in all directions
-    # the variance of a piece is averaged with that of all pieces, which counts as so many landmarks
+    # landmarks: the variance of a piece is averaged with that of all pieces, which counts as these
     prior_size: float = 2.0
     # variance of a piece along a line, relative to the squared length of the line
     smallest_variance: float = 1e-12
@@ -37,7 +37,7 @@ class OutlierPolicy:
     """How far rows are from all clusters. Tables: ``outliers.csv``, ``outliers_held_out.csv``."""
 
     landmarks: int = 2000  # rows are compared with more only around them
-    tree_features: int = 3  # measured: with at most so many, a tree of all landmarks is faster
+    tree_features: int = 3  # measured: with at most three, a tree of all landmarks is faster
     block_values: int = 2**22  # of rows, and of their distances to neighbours
     # of the length of a row: products of rows do not tell shorter distances from zero
     very_close: float = 1e-5

@@ -173,7 +173,7 @@ def _warn_of_many_samples(method: BaseMethod, n_rows: int) -> None:
     if n_rows * size * WARNING.seconds_per_sample >= WARNING.seconds:
         warn_caller(
             f"This fit will take long: without min_samples, {method.name} takes it from "
-            f"min_cluster_size={size}, and finds so many neighbours of each of {n_rows:,} rows. "
+            f"min_cluster_size={size}, and finds as many neighbours of each of {n_rows:,} rows. "
             "Set min_samples=10: it says how dense a cluster is, and not how large.",
             UserWarning,
         )

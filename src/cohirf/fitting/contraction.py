@@ -43,7 +43,7 @@ def make_contraction(
     sees_all = not settings.columns and views.n_features == data.n_features and device is None
     base = views.method.prototype
     known = None
-    if sees_all and views.method.told is None and hasattr(base, "metric"):
+    if sees_all and views.method.number_name is None and hasattr(base, "metric"):
         known = find_space(base)
     is_bounded = settings.family.bounds_groups and views.n_views > 1
     return Contraction(
@@ -106,7 +106,7 @@ def _make_views(
         each.append(View(method, n_features if columns is None else len(columns), columns))
     # What is special for K-Means, or for methods that find the number of clusters, needs all views
     # to be of this kind.
-    leading = min(each, key=lambda view: (view.method.told is None, is_k_means(view.method)))
+    leading = min(each, key=lambda view: (view.method.number_name is None, is_k_means(view.method)))
     return Views(
         leading.method, n_views, max(view.n_features for view in each), entropy, tuple(each)
     )

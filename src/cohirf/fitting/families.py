@@ -1,11 +1,11 @@
 """Families of methods, and what a fit does for each: takes k, finds k, DBSCAN, HDBSCAN, published.
 
-A fit asks its family how many clusters to seek, what the base method is told inside the levels, how
-batches of neighbours are made, when the levels end, and what follows them. As published, the base
-method is told at every level what the user wrote, and the levels run until nothing fuses. For the
-other families the levels only prepare groups of rows, which are then merged by their means and
-masses. So a method that is told how many clusters to find is told more inside the levels wherever
-that helps, and the levels end as soon as there are few enough groups. The numbers were chosen on
+A fit asks its family how many clusters to seek, how many the base method finds inside the levels,
+how batches of neighbours are made, when the levels end, and what follows them. As published, the
+base method finds at every level what the user wrote, and the levels run until nothing fuses. For
+the other families the levels only prepare groups of rows, which are then merged by their means and
+masses. So a method that takes the number of clusters finds more inside the levels wherever that
+helps, and the levels end as soon as there are few enough groups. The numbers were chosen on
 the 14 data sets of ``benchmarks/quality/answers.py``.
 
 ``Family`` has what most families do, and each class below it what is special. To add a family,
@@ -87,7 +87,7 @@ class Family:
 
     @property
     def takes_k(self) -> bool:
-        """Whether all base methods are told the number of clusters."""
+        """Whether all base methods take the number of clusters."""
         return False
 
     @property
@@ -105,7 +105,7 @@ class Family:
         return False
 
     def keeps_rows(self, n_rows: int, block_size: int) -> bool:
-        """Return whether a model of so many rows keeps all of them, so that an update is a fit to
+        """Return whether a model of ``n_rows`` keeps all of them, so that an update is a fit to
         all.
         """
         return n_rows <= KEEP.rows
@@ -119,9 +119,9 @@ class Family:
     def inner_method(
         self, method: BaseMethod, *, several_batches: bool, one_view: bool
     ) -> BaseMethod:
-        """Return the base method, told as many clusters as it should find inside the levels."""
+        """Return the base method, which finds as many clusters as it should inside the levels."""
         wanted = self.n_sought
-        if wanted is None or method.told is None:
+        if wanted is None or method.number_name is None:
             return method
         if self.n_clusters is None:
             return method.telling(GROUP.unknown, asked=wanted)
@@ -132,7 +132,7 @@ class Family:
         if several_batches:
             finer = GROUP.finer_in_one_view if one_view else GROUP.finer
             return method.telling(finer * wanted, asked=wanted, **limits)
-        # in one batch, other methods are told what they are to find
+        # in one batch, other methods seek what they are to find
         if not is_k_means(method):
             return method.telling(wanted, asked=wanted)
         return method.telling(_count_inner(wanted), asked=wanted, **limits)
@@ -231,7 +231,7 @@ class Family:
         return 0.0 if min_cluster_size == 1 else float(min_cluster_size)
 
     def is_missed(self, n_found: int) -> bool:
-        """Return whether so many clusters are fewer than the user asked for."""
+        """Return whether ``n_found`` clusters are fewer than the user asked for."""
         return self.is_required and self.n_clusters is not None and n_found < self.n_clusters
 
     def end(self, levels: EndOfLevels) -> Ending:
@@ -246,7 +246,7 @@ class Family:
 
 @dataclass(frozen=True)
 class TakesNumber(Family):
-    """Methods that are told how many clusters to find, such as K-Means.
+    """Methods that take the number of clusters, such as K-Means.
 
     The number is given, or chosen before the levels. Clusters are compact or connected, whichever
     fits the rows better.
@@ -259,7 +259,7 @@ class TakesNumber(Family):
 
     @property
     def takes_k(self) -> bool:
-        """Whether all base methods are told the number of clusters."""
+        """Whether all base methods take the number of clusters."""
         return True
 
     @property
@@ -268,7 +268,7 @@ class TakesNumber(Family):
         return True
 
     def keeps_rows(self, n_rows: int, block_size: int) -> bool:
-        """Return whether a model of so many rows keeps all of them: those of one block."""
+        """Return whether a model of ``n_rows`` keeps all of them: those of one block."""
         return count_batches(n_rows, block_size) == 1
 
     @property
@@ -362,7 +362,7 @@ class AsPublished(Family):
 
     @property
     def takes_k(self) -> bool:
-        """Whether all base methods are told the number of clusters."""
+        """Whether all base methods take the number of clusters."""
         return self.method.takes_k
 
     @property
@@ -371,7 +371,7 @@ class AsPublished(Family):
         return self.method.contracts_updates
 
     def keeps_rows(self, n_rows: int, block_size: int) -> bool:
-        """Return whether a model of so many rows keeps all of them."""
+        """Return whether a model of ``n_rows`` keeps all of them."""
         return self.method.keeps_rows(n_rows, block_size)
 
     def default_method(self) -> Any:
@@ -443,7 +443,7 @@ def choose_family(n_clusters: int | str | None, methods: Sequence[BaseMethod | N
 
 def _kind_of(methods: Sequence[BaseMethod]) -> type[Family]:
     """Return the class of the given base methods; one of DBSCAN or HDBSCAN if all are that."""
-    if all(method.told is not None for method in methods):
+    if all(method.number_name is not None for method in methods):
         return TakesNumber
     if all(isinstance(method.prototype, DBSCAN) for method in methods):
         return FindsDensity
@@ -453,7 +453,7 @@ def _kind_of(methods: Sequence[BaseMethod]) -> type[Family]:
 
 
 def _find_told(methods: Sequence[BaseMethod | None]) -> int | None:
-    """Return the number of clusters that all methods are told; raise if it differs."""
+    """Return the number of clusters that all methods are to find; raise if it differs."""
     told = {method.n_told for method in methods if method is not None} - {None}
     if len(told) > 1:
         raise ValueError(
@@ -463,7 +463,7 @@ def _find_told(methods: Sequence[BaseMethod | None]) -> int | None:
 
 
 def _count_inner(wanted: int) -> int:
-    """Return how many clusters K-Means is told in one batch, if so many are wanted."""
+    """Return how many clusters K-Means is to find in one batch, if ``wanted`` are wanted."""
     return min(GROUP.finer * wanted, max(GROUP.many_inner, 2 * wanted))
 
 

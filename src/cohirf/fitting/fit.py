@@ -339,7 +339,7 @@ class Fit:
             )
         name = self.settings.base_name
         asked = f"n_clusters={n_clusters} cannot be reached:"
-        if self.contraction.views.method.told is not None:
+        if self.contraction.views.method.number_name is not None:
             return (
                 f"{asked} {name} found only {count_of(n_found, 'group')}, or the data has only "
                 "that many distinct rows. Lower n_clusters."
@@ -384,7 +384,7 @@ class Fit:
         return WithCompanions(companions.draw)
 
     def warn_if_no_two_rows_can_fuse(self) -> None:
-        """Warn if the base method is told at least as many clusters as there are rows."""
+        """Warn if the base method is to find at least as many clusters as there are rows."""
         n_rows = self.n_rows
         n_clusters = self.settings.family.count_asked(self.contraction.views.method)
         if n_clusters is not None and n_clusters >= n_rows > 1:

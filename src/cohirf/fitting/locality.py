@@ -370,4 +370,4 @@ def finds_number_itself(estimator: Any) -> bool:
         method.clusterer is method.prototype
         and getattr(method.clusterer, "metric", None) != "precomputed"
     )
-    return method.told is None and takes_features
+    return method.number_name is None and takes_features

@@ -419,7 +419,7 @@ class Chooser:
     merge: str  # what is wanted
     is_merge_given: bool  # whether the user wants it
     n_clusters: int | None  # the number of clusters; None if it is to be chosen
-    draw: Callable[[int], SampleOfFit]  # returns a sample of so many rows, which is always the same
+    draw: Callable[[int], SampleOfFit]  # returns a sample of this size, which is always the same
     rng: np.random.Generator  # splits samples into halves
     min_share: float = 0.0  # smallest share of a cluster, if the number is to be chosen
     device: Any = None  # where the rows of the data are, if they are on a device

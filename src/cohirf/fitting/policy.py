@@ -11,13 +11,13 @@ from cohirf.beyond.merge_tree import MAX_LINKED
 class GroupPolicy:
     """How many groups the levels leave, above which the tree is made. Table: ``ablation.csv``."""
 
-    # clusters that K-Means is told for each that is wanted; other methods in several batches, too
+    # clusters that K-Means seeks for each that is wanted; other methods in several batches, too
     finer: int = 4
     finer_in_one_view: int = 8  # without a consensus of several views, groups are coarser
-    # With many clusters, K-Means is told fewer of them for each: two, as soon as these are so many.
+    # With many clusters, K-Means seeks fewer of them for each: two, from 400 clusters on.
     # They are small then.
     many_inner: int = 400
-    # what the method is told if the number of clusters is chosen after the levels
+    # what the method seeks if the number of clusters is chosen after the levels
     unknown: int = 60
     # groups in the tree of one batch for each cluster that is wanted; the others join these
     linked_per_cluster: int = 20
@@ -42,7 +42,8 @@ class EndPolicy:
     moved_per_cluster: int = 200
     # Within limits of sizes: iterations by which centres move, unless costs fall by less than a
     # share of the variance of all rows; sweeps over prices in each; and how often centres begin
-    # anew on a sample with up to so many distances to them. Measured: ``docs/choose/limits.rst``.
+    # anew on a sample, if that takes at most the last number of distances. Measured:
+    # ``docs/choose/limits.rst``.
     limited_iterations: int = 30
     limited_tolerance: float = 1e-5
     limited_sweeps: int = 4
@@ -109,7 +110,7 @@ class WarningPolicy:
     sampled_rows: int = 1000
     neighbours: int = 1000  # of a row, on average
     seconds_per_neighbour: float = 1e-7
-    # of HDBSCAN, from so many neighbours of each row on; measured, for each row and neighbour, on
+    # of HDBSCAN, from 100 neighbours of each row on; measured, for each row and neighbour, on
     # one core
     samples: int = 100
     seconds_per_sample: float = 2e-7

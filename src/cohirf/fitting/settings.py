@@ -129,7 +129,7 @@ class Settings:
     def base(self) -> BaseMethod | None:
         """The base method; of several, one that finds the number of clusters itself."""
         return next(
-            (each for each in self.methods if each is not None and each.told is None),
+            (each for each in self.methods if each is not None and each.number_name is None),
             self.methods[0],
         )
 

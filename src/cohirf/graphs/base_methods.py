@@ -47,7 +47,7 @@ def label_by_method(graph: Graph, method: BaseMethod, rng: np.random.Generator) 
 
 
 def told_of_graph(method: Any) -> Any:
-    """Return a copy of a base method that is told that the data are a graph.
+    """Return a copy of a base method whose data are a graph.
 
     ``metric`` or ``affinity`` becomes "precomputed", if it is the default of the method; another
     value is refused.
@@ -69,7 +69,7 @@ def told_of_graph(method: Any) -> Any:
 
 
 def spanning_settings_of(method: Any) -> SpanningSettings | None:
-    """Return the settings of an HDBSCAN that is told of a graph; None for other methods."""
+    """Return the settings of an HDBSCAN for a graph; None for other methods."""
     if not is_hdbscan(method):
         return None
     return settings_of(clone(method).set_params(metric="euclidean"))

@@ -19,7 +19,7 @@ class EdgePolicy:
     # edges up to which those of equal weight are chosen and ordered as scikit-learn does
     replayed: int = 2**20
     groups: int = 16_000  # that have a tree
-    # if fewer than one of so many groups has a partner, groups merge with the nearest that is left
+    # if fewer than one of 32 groups has a partner, groups merge with the nearest that is left
     few_pairs: int = 32
 
 
@@ -32,7 +32,7 @@ class NumberPolicy:
     cut: float = 3.0  # weight of the normalised cut; those of modularity and agreement are 1
     splits: int = 2  # of the edges into halves
     most: int = 60  # the largest number of clusters that is tried
-    nodes_per_number: int = 8  # no more numbers than one for so many groups
+    nodes_per_number: int = 8  # no more numbers than one for eight groups
     finer: int = 4  # times as many clusters in the finest cut, of which small ones do not count
 
 

@@ -104,7 +104,7 @@ class Members:
             yield block, self.X[block].astype(np.float64, copy=False)
 
     def _count_rows(self, n_cells: int) -> int:
-        """Return the number of rows that have about so many cells."""
+        """Return the number of rows that have about ``n_cells``."""
         return max(1, n_cells // int(self.X.shape[1]))
 
 

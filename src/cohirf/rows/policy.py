@@ -16,7 +16,7 @@ class BlockPolicy:
     # the same for K-Means, which sets the limits of threads for each block, one after the other
     predicted_rows: int = 2**17
     most_sums: int = 64  # blocks with sums of their own
-    # sums are in memory until all are added if blocks have so many times the rows that they need
+    # sums are in memory until all are added if blocks have four times the rows they need
     small_sums: int = 4
     exemplar_cells: int = 2**19  # of rows that are compared with the means of their clusters
     product_cells: int = 2**20  # of products of sparse rows with points

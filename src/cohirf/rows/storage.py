@@ -440,7 +440,7 @@ def _chances(mass: Mass, n_drawn: float) -> NDArray[np.float64]:
     if n_drawn >= len(mass):
         return np.ones(len(mass))
     heaviest_first = np.sort(mass)[::-1]
-    # if so many are drawn for sure
+    # for each number of heaviest rows that are drawn for sure
     factors = (n_drawn - np.arange(len(mass))) / np.cumsum(heaviest_first[::-1])[::-1]
     first = int(np.argmax(factors * heaviest_first <= 1))
     return np.asarray(np.minimum(factors[first] * mass, 1))

@@ -49,7 +49,7 @@ class StoredFile(ABC):
 
     @abstractmethod
     def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield bytes that identify the content: up to so many chunks."""
+        """Yield bytes that identify the content: up to ``n_chunks`` chunks."""
 
     def raise_failure(self) -> None:  # noqa: B027 - errors of a disk reach whoever reads
         """Raise the last error of reading, where decoders make text of errors."""

@@ -30,7 +30,7 @@ from cohirf.sources.tables import ARROW_NUMBERS, Table
 
 EDGE_COLUMNS = ("source", "target", "distance")
 WRITTEN_NUMBER = r"^(0|[1-9][0-9]{0,17})$"  # others are names, such as 007
-NODES_PER_EDGE = 16  # larger numbers than so many for each edge are names that look like numbers
+NODES_PER_EDGE = 16  # numbers above 16 for each edge are names that look like numbers
 CATEGORIES = re.compile(r"dictionary<values=(\w+), .*>")  # Arrow's name of the type
 USUAL = "distances"  # where scanpy keeps them in obsp
 

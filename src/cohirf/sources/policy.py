@@ -44,8 +44,8 @@ class ReadPolicy:
     mapped_bytes: int = 2**24  # that are decoded at a time, of those that are mapped
     vectors: int = 16  # that are read to find the length of vectors
     changed_bytes: int = 2**20  # rows are changed while they are in the cache of the processor
-    # rows whose length differs from 1 by so many times the precision of their type are not scaled
-    # again
+    # rows whose length differs from 1 by at most 16 times the precision of their type are not
+    # scaled again
     unit_rounding: int = 16
     # what tells whether data has changed: rows of a source, bytes of a piece of a file
     sampled_rows: int = 16

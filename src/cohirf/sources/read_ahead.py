@@ -139,7 +139,7 @@ class RemoteReader(io.RawIOBase):
             filled += len(part)
 
     def _take(self, number: int, position: int, length: int) -> memoryview:
-        """Return bytes of a piece, at most so many; it is dropped when all was read that will be.
+        """Return at most ``length`` bytes of a piece; it is dropped when all was read that will be.
 
         Several columns are read side by side, so its last byte need not be the last one.
         """

@@ -25,7 +25,7 @@ class SpanTask(RunTask):
     """A run whose spanning trees are computed."""
 
     n_bytes: int = (
-        0  # so many bytes of rows take other methods as long; engines decide by it where tasks run
+        0  # of rows with which other methods take as long; engines decide by it where tasks run
     )
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class ListPolicy:
     """Lists of neighbours, where batches miss some of them."""
 
-    # at least so many find 93 % of the others, and 16 find 88 %; not more, because a row looks at
-    # the square of this number of rows
+    # neighbours of a row: 24 find at least 93 % of the others, 16 find 88 %; not more, because a
+    # row looks at the square of this number of rows
     listed: int = 24
     longest: int = 64
     within_batch: int = 16  # longer lists cost more than the walks through the tree that they save
@@ -37,7 +37,7 @@ class TreePolicy:
     candidates: int = 1_000_000  # rows of all parts together, for edges between parts
     sorted_edges: int = 2**22  # that are sorted at a time, about
     sampled_edges: int = 2**16  # whose weights tell where to divide the others
-    # a spanning tree takes as long as other methods do with so many times the rows, or longer
+    # a spanning tree takes at least as long as other methods do with this multiple of its rows
     cost: int = 64
     same_rows: float = 0.98  # share with the same label: others differ by edges of equal weight
     predicted_rows: int = 2**12  # new rows at a time

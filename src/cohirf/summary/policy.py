@@ -27,7 +27,7 @@ class KeepPolicy:
 
 @dataclass(frozen=True)
 class HistoryPolicy:
-    """What is told of updates."""
+    """What a model keeps of its updates."""
 
     steps: int = 200  # older ones leave
     clusters: int = 30  # of a step by number; of the others, only the total is kept

@@ -367,7 +367,7 @@ def _write_files(
     if targets.out is not None:
         column = data.preparation.id_column
         if targets.out.suffix.lower() == ".npy" or column == CLUSTER:
-            # it was found, not given: the user would have been told that it cannot be written
+            # it was found, not given: the user would know that it cannot be written
             column = None
         nested = [
             np.asarray(model.labels_),

@@ -3,7 +3,7 @@ whether that is not known.
 
 The base method runs alone on rows that the model stores, and its labels are compared.
 ``benchmarks/quality/diagnose.py`` measures how often the statements are right, on data sets with
-known classes. Nothing that it measured told reliably that CoHiRF is better than the base method, so
+known classes. Nothing there shows reliably that CoHiRF is better than the base method, so
 there is no such statement.
 """
 
@@ -333,10 +333,10 @@ def rival_of(model: CoHiRF) -> BaseMethod:
     method = BaseMethod.of(estimator)
     changes: dict[str, Any] = {}
     is_told_otherwise = model.n_clusters is not None or model.estimator is None
-    if method.told is not None and is_told_otherwise and model.n_clusters != "levels":
-        changes[method.told] = max(int(model.n_clusters_), 1)
+    if method.number_name is not None and is_told_otherwise and model.n_clusters != "levels":
+        changes[method.number_name] = max(int(model.n_clusters_), 1)
     if type(method.clusterer) is KMeans:  # subclasses may not have the parameter
-        step = (method.told or "").removesuffix("n_clusters")
+        step = (method.number_name or "").removesuffix("n_clusters")
         given = method.clusterer.n_init
         starts = max(given, RULE.rival_starts) if isinstance(given, int) else RULE.rival_starts
         changes[f"{step}n_init"] = starts
@@ -349,7 +349,7 @@ def finds_number(method: BaseMethod) -> bool:
     """Return whether a method finds the number of clusters itself, by the density of the rows or by
     a threshold.
     """
-    return method.told is None
+    return method.number_name is None
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class DecisionPolicy:
     words_of_text: int = 3  # on average; text that names something has fewer words than free text
     # numbers and dates that count rows, or blocks of rows; fewer can be so by chance
     counting_rows: int = 20
-    # Dates that only rise, or only fall, from row to row count rows if no step is more than so many
+    # Dates that only rise, or only fall, from row to row count rows if no step is more than four
     # times another: months differ, and markets are closed on up to three days. Numbers may only be
     # rounded: a population that grows steadily is measured.
     even_dates: float = 4

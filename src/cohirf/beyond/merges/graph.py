@@ -26,7 +26,7 @@ from cohirf.beyond.policy import GRAPH
 from cohirf.rows.grouping import FloatArray, IntArray
 
 FEW_PAIRS = (
-    32  # if fewer than one of so many clusters are the first of a nearest pair, others merge, too
+    32  # if fewer than one of 32 clusters are the first of a nearest pair, others merge, too
 )
 
 

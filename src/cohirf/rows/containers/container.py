@@ -142,7 +142,7 @@ class Container:
         raise NotImplementedError
 
     def round(self, X: Any, n_digits: int) -> Any:
-        """Return the rows in units of the largest values, rounded to so many digits."""
+        """Return the rows in units of the largest values, rounded to ``n_digits``."""
         raise NotImplementedError
 
     def column_moments(self, X: Any) -> tuple[FloatArray, FloatArray]:
@@ -180,7 +180,7 @@ class Container:
         raise NotImplementedError
 
     def take_filled_columns(self, X: Any, fewest: float) -> tuple[IntArray, Any]:
-        """Return the columns with at least so many stored cells, and the rows with these alone."""
+        """Return the columns with at least ``fewest`` stored cells, and rows of these alone."""
         raise NotImplementedError
 
     def is_range(self, vector: Any) -> bool:
@@ -192,7 +192,7 @@ class Container:
         raise NotImplementedError
 
     def drawn_at_once(self, n_drawn: int) -> int:
-        """Return how many rows k-means++ draws at once, after so many: of many, a sixteenth.
+        """Return how many rows k-means++ draws at once after ``n_drawn``: of many, a sixteenth.
 
         One after the other, time would grow with the square of the number of clusters.
         """

@@ -153,7 +153,7 @@ class CsrMatrices(NumpyArrays):
         return np.zeros(X.shape[1], dtype=bool)
 
     def take_filled_columns(self, X: Any, fewest: float) -> tuple[IntArray, Any]:
-        """Return the columns with at least so many stored cells."""
+        """Return the columns with at least ``fewest`` stored cells."""
         columns = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= fewest)
         return columns, X[:, columns]
 
