@@ -430,11 +430,6 @@ def test_missing_cells_of_a_table_are_refused_where_they_are_read(table):
             TypeError,
             r"The table has column names of several types, \['a', 1\]",
         ),
-        (
-            pl.DataFrame({"a": [1.0]}).lazy(),
-            TypeError,
-            r"A polars LazyFrame is lazy: give the result of its collect",
-        ),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused(table, error, message):

@@ -45,9 +45,11 @@ from cohirf.sources.tables import (
     ArrowTable,
     FrameTable,
     ParquetTable,
+    StreamTable,
     Table,
     frame_names,
     is_frame,
+    is_stream,
     read_frame,
 )
 from cohirf.sources.workbook import SheetTable
@@ -142,7 +144,9 @@ def open_source(
 
         Or an object: a two-dimensional NumPy array (memory-mapped or not) or anything that converts
         to one, a SciPy sparse matrix, a pandas, polars or Arrow table, a Zarr array, or a Dask
-        array. A source is returned unchanged.
+        array. A source is returned unchanged. A lazy frame of polars, a query of DuckDB or a stream
+        of Arrow's record batches is first written to a temporary Arrow file (extra ``arrow``): its
+        result may be larger than memory.
     columns : list of str or int, or callable, optional
         The columns to read, in this order: names, or numbers if the data has no column names. A
         callable gets each name or number, and returns whether to read that column. None reads all
@@ -282,6 +286,8 @@ def open_table(
     """Return a file, a folder or a data frame as a table, or None for data without column names."""
     if is_iceberg(data):
         return ParquetTable(open_iceberg(data))
+    if is_stream(data):
+        return StreamTable(data)
     if not isinstance(data, Location):
         is_named = is_frame(data) and any(isinstance(name, str) for name in frame_names(data))
         return FrameTable(data) if is_named else None
@@ -409,6 +415,8 @@ def _open_object(data: Any, columns: ColumnChoice) -> Source:
         return data
     if is_iceberg(data):
         return ParquetTable(open_iceberg(data)).to_source(columns)
+    if is_stream(data):
+        return StreamTable(data).to_source(columns)
     if module.startswith("zarr."):
         return ZarrSource(data, columns)
     if module.startswith("dask.array."):

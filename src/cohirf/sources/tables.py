@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, Any, ClassVar
 
 import numpy as np
@@ -453,6 +453,42 @@ class ArrowTable(StoredTable):
         return import_optional("pyarrow", "arrow", "Reading an Arrow file").memory_map(
             os.fsencode(self._file.path)
         )
+
+
+class StreamTable(ArrowTable):
+    """A stream of record batches, such as the result of a query, written to a temporary Arrow file
+    as it comes.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        target = TemporaryFile()
+        if hasattr(stream, "sink_ipc"):  # a lazy frame of polars, which need not fit into memory
+            levels = import_optional("polars", "arrow", "A lazy frame").CompatLevel
+            stream.sink_ipc(target.file, compression="uncompressed", compat_level=levels.oldest())
+        else:
+            arrow = import_optional("pyarrow", "arrow", "A stream of record batches")
+            with (
+                arrow.RecordBatchReader.from_stream(stream) as reader,
+                arrow.ipc.new_file(target.file, reader.schema) as writer,
+            ):
+                for batch in reader:
+                    writer.write_batch(batch)
+        target.file.flush()
+        super().__init__(target)
+        self.name = "The stream"
+
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield chunks of the rows, and not when they were written."""
+        return islice(super().content(n_chunks), 1, None)
+
+
+def is_stream(data: Any) -> bool:
+    """Return whether an object is a stream of record batches, or a query that makes one."""
+    if hasattr(data, "sink_ipc"):
+        return True
+    is_query = type(data).__module__.partition(".")[0] in ("duckdb", "_duckdb")
+    has_rows = hasattr(data, "__len__") or hasattr(data, "num_rows")  # it is in memory
+    return hasattr(data, "__arrow_c_stream__") and (is_query or not has_rows)
 
 
 class FrameTable(Table):
