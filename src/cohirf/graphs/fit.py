@@ -42,6 +42,7 @@ from cohirf.graphs.graph import (
     thin,
 )
 from cohirf.graphs.merging import Merges, choose_number, contract, group_nodes
+from cohirf.graphs.moves import merge_within, move_groups
 from cohirf.landmarks import Landmarks
 from cohirf.parameters import Parameters
 from cohirf.rows.grouping import (
@@ -306,6 +307,11 @@ def find_clusters(
             cut = merges.cut(min(int(family.n_clusters or 1), n_clear))
         else:
             cut = cluster[:n_clear]
+        if not family.is_found:
+            merged = cut
+            cut = move_groups(weights, merged)
+            if not np.array_equal(cut, merged):
+                merges = merge_within(weights, cut)
         cluster = np.append(cut, int(cut.max()) + 1 + np.arange(views.n_noise))
     n_merged = int(cluster.max()) + 1 - views.n_noise
     masses = np.bincount(cluster, weights=sizes)

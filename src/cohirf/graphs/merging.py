@@ -100,17 +100,11 @@ def sum_weights(halves: Any) -> FloatArray:
 
 def contract(halves: Any, group: IntArray, n_groups: int) -> Any:
     """Return the sums of weights between groups; nodes of the group -1 are left out."""
-    inside = np.flatnonzero(group >= 0)
-    ones = np.ones(len(inside), dtype=halves.dtype)
-    entries = (ones, (group[inside], inside.astype(group.dtype)))
-    members = sparse.csr_array(entries, shape=(n_groups, halves.shape[0]))
-    columns = members.T.tocsr()
+    members, columns, ends = _list_members(halves, group, n_groups)
     indices = np.empty(halves.nnz, dtype=halves.indices.dtype)
     data = np.empty(halves.nnz, dtype=halves.dtype)
     counts = np.zeros(n_groups, dtype=np.int64)
     filled = 0
-    of_members = np.diff(halves.indptr)[members.indices]
-    ends = np.append(0, np.cumsum(of_members, dtype=np.int64))[members.indptr]
     for rows in divide_rows(ends):
         sums = sparse.csr_array(members[rows] @ halves @ columns)
         sums.sort_indices()
@@ -122,6 +116,25 @@ def contract(halves: Any, group: IntArray, n_groups: int) -> Any:
     indptr = np.append(0, np.cumsum(counts)).astype(halves.indptr.dtype)
     parts = (data[:filled], indices[:filled], indptr)
     return sparse.csr_array(parts, shape=(n_groups, n_groups))
+
+
+def _list_members(halves: Any, group: IntArray, n_groups: int) -> tuple[Any, Any, IntArray]:
+    """Return which nodes are in which group, as a matrix and as its transposed one, and where the
+    entries of the nodes of each group would end in their order.
+    """
+    is_inside = group >= 0
+    of_inside = group if is_inside.all() else group[is_inside]
+    indptr = np.zeros(len(group) + 1, dtype=group.dtype)
+    np.cumsum(is_inside, out=indptr[1:])
+    ones = np.ones(len(of_inside), dtype=halves.dtype)
+    columns = sparse.csr_array((ones, of_inside, indptr), shape=(len(group), n_groups))
+    transposed = columns.T.tocsr()
+    parts = (ones, transposed.indices, transposed.indptr)  # with the same ones: less memory
+    members = sparse.csr_array(parts, shape=(n_groups, len(group)))
+    n_entries = np.diff(halves.indptr)[members.indices]
+    ends = np.zeros(len(n_entries) + 1, dtype=np.int64)
+    np.cumsum(n_entries, out=ends[1:])
+    return members, columns, ends[members.indptr]
 
 
 def _merge_round(halves: Any, volumes: FloatArray) -> tuple[IntArray, int]:

@@ -1,0 +1,144 @@
+"""Moves of single groups of nodes, after their merges: a merge is never undone, and what was merged
+early may have most of its edges in another cluster (not part of the paper).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cohirf.beyond.merge_tree import as_linkage, as_merges
+from cohirf.graphs.graph import row_of_entries
+from cohirf.graphs.merging import Merges
+from cohirf.rows.grouping import FloatArray, IntArray, rows_by_label
+
+LEAST_GAIN = 1e-9  # of the sum of shares: smaller ones are rounding
+
+
+def move_groups(weights: Any, labels: IntArray) -> IntArray:
+    """Return the cluster of each group after moves, each of which lowers the normalised cut.
+
+    The mean over clusters of the share of their weight that leaves them becomes smaller with each
+    move, so moves end. No cluster loses its last group.
+
+    Parameters
+    ----------
+    weights : CSR array of float, shape (n_groups, n_groups)
+        Symmetric weights between groups, and inside them on the diagonal.
+    labels : array of int, shape (n_groups,)
+        The cluster of each group, from 0 without gaps.
+
+    Examples
+    --------
+    The group in the middle has more edges to the right:
+
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from cohirf.graphs.moves import move_groups
+    >>> chain = sparse.csr_array(np.diag([3.0, 1, 2, 3], 1) + np.diag([3.0, 1, 2, 3], -1))
+    >>> move_groups(chain, np.array([0, 0, 0, 1, 1])).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    moves = _Moves(weights, labels)
+    while (candidates := moves.find()).size:
+        if not sum([moves.move(group) for group in candidates.tolist()]):
+            break
+    return moves.labels
+
+
+class _Moves:
+    """Clusters of groups, while groups move: weights inside clusters, and in all."""
+
+    def __init__(self, weights: Any, labels: IntArray) -> None:
+        self.labels = labels.copy()
+        self._weights = weights
+        self._rows = row_of_entries(weights)
+        self._own = weights.diagonal().astype(np.float64)
+        self._volume = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
+        self._n_clusters = int(labels.max()) + 1
+        self._sizes = np.bincount(labels)
+        self._volumes = np.bincount(labels, weights=self._volume)
+        is_inside = labels[self._rows] == labels[weights.indices]
+        self._inside = np.bincount(
+            labels[self._rows[is_inside]],
+            weights=weights.data[is_inside],
+            minlength=self._n_clusters,
+        )
+
+    def find(self) -> IntArray:
+        """Return the groups that would gain by a move, if no other one moved."""
+        n_groups = len(self.labels)
+        entries = (self._weights.data, (self._rows, self.labels[self._weights.indices]))
+        to = sparse.csr_array(entries, shape=(n_groups, self._n_clusters))
+        group = row_of_entries(to)
+        left = np.zeros(n_groups)
+        is_left = to.indices == self.labels[group]
+        left[group[is_left]] = to.data[is_left]
+        gain = self._gain(group, to.indices, left[group], to.data)
+        return np.unique(group[~is_left & (gain > LEAST_GAIN)])
+
+    def move(self, group: int) -> bool:
+        """Move a group to the cluster where it gains most, if it gains; return whether it has."""
+        part = slice(self._weights.indptr[group], self._weights.indptr[group + 1])
+        near = self.labels[self._weights.indices[part]]
+        weight = np.bincount(near, weights=self._weights.data[part], minlength=self._n_clusters)
+        old = self.labels[group]
+        others = np.unique(near[near != old])
+        if not len(others):
+            return False
+        gain = self._gain(group, others, weight[old], weight[others])
+        best = int(gain.argmax())
+        if gain[best] <= LEAST_GAIN:
+            return False
+        new = others[best]
+        self._inside[old] -= 2 * weight[old] - self._own[group]
+        self._inside[new] += 2 * weight[new] + self._own[group]
+        self._volumes[old] -= self._volume[group]
+        self._volumes[new] += self._volume[group]
+        self._sizes[old] -= 1
+        self._sizes[new] += 1
+        self.labels[group] = new
+        return True
+
+    def _gain(self, group: Any, new: IntArray, left: Any, joined: FloatArray) -> FloatArray:
+        """Return by how much the sum of the shares inside clusters grows if groups move to ``new``
+        ones, given their weights to the old cluster and to the new one.
+        """
+        old = self.labels[group]
+        volume = self._volume[group]
+        own = self._own[group]
+        rest = self._volumes[old] - volume
+        can_move = (self._sizes[old] > 1) & (rest > 0)
+        inside = self._inside[old] - 2 * left + own
+        share = inside / np.where(can_move, rest, 1) - self._inside[old] / self._volumes[old]
+        larger = (self._inside[new] + 2 * joined + own) / (self._volumes[new] + volume)
+        gain = share + larger - self._inside[new] / self._volumes[new]
+        return np.where(can_move, gain, -1.0)
+
+
+def merge_within(weights: Any, labels: IntArray) -> Merges:
+    """Return merges of groups of which the given clusters are a cut: those inside clusters come
+    first.
+    """
+    rows = row_of_entries(weights)
+    is_outside = labels[rows] != labels[weights.indices]
+    outside = np.bincount(rows[is_outside], weights=weights.data[is_outside], minlength=len(labels))
+    merges = []
+    heights = []
+    starts, in_clusters = rows_by_label(labels, int(labels.max()) + 1)
+    for members in np.split(in_clusters, starts[1:-1]):
+        beyond = sparse.diags_array(outside[members].astype(np.float64))
+        part = weights[members][:, members] + beyond
+        linkage = Merges.of(sparse.csr_array(part)).linkage
+        merges.append(members[as_merges(linkage)])
+        heights.append(linkage[:, 2])
+    highest = max((float(each.max(initial=0)) for each in heights), default=0.0)
+    entries = (weights.data, (labels[rows], labels[weights.indices]))
+    above = Merges.of(sparse.csr_array(entries))
+    firsts = in_clusters[starts[:-1]]  # each stands for its cluster, as in the merges inside it
+    merges.append(firsts[as_merges(above.linkage)])
+    heights.append(np.maximum(above.linkage[:, 2], highest))
+    joined = as_linkage(np.concatenate(merges), np.concatenate(heights), len(labels))
+    return Merges(joined, above.n_parts)
