@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from cohirf.beyond.merge_tree import as_linkage, as_merges
 from cohirf.graphs.graph import row_of_entries
@@ -122,22 +123,29 @@ def merge_within(weights: Any, labels: IntArray) -> Merges:
     """Return merges of groups of which the given clusters are a cut: those inside clusters come
     first.
     """
+    n_clusters = int(labels.max()) + 1
     rows = row_of_entries(weights)
-    is_outside = labels[rows] != labels[weights.indices]
-    outside = np.bincount(rows[is_outside], weights=weights.data[is_outside], minlength=len(labels))
+    is_inside = labels[rows] == labels[weights.indices]
+    beyond = np.bincount(rows[~is_inside], weights=weights.data[~is_inside], minlength=len(labels))
+    entries = (weights.data[is_inside], (rows[is_inside], weights.indices[is_inside]))
+    inside = sparse.csr_array(entries, shape=weights.shape)
+    inside += sparse.diags_array(beyond.astype(np.float64))  # it counts for the size of clusters
+    piece = connected_components(inside, directed=False)[1]
+    n_pieces = np.bincount(labels[np.unique(piece, return_index=True)[1]], minlength=n_clusters)
+    starts, in_clusters = rows_by_label(labels, n_clusters)
+    scattered = [in_clusters[starts[c] : starts[c + 1]] for c in np.flatnonzero(n_pieces > 1)]
     merges = []
     heights = []
-    starts, in_clusters = rows_by_label(labels, int(labels.max()) + 1)
-    for members in np.split(in_clusters, starts[1:-1]):
-        beyond = sparse.diags_array(outside[members].astype(np.float64))
-        part = weights[members][:, members] + beyond
-        linkage = Merges.of(sparse.csr_array(part)).linkage
-        merges.append(members[as_merges(linkage)])
-        heights.append(linkage[:, 2])
+    for members in (np.flatnonzero(n_pieces[labels] == 1), *scattered):
+        if len(members):
+            linkage = Merges.of(sparse.csr_array(inside[members][:, members])).linkage
+            n_merges = len(members) - len(np.unique(labels[members]))  # the others are above
+            merges.append(members[as_merges(linkage)[:n_merges]])
+            heights.append(linkage[:n_merges, 2])
     highest = max((float(each.max(initial=0)) for each in heights), default=0.0)
     entries = (weights.data, (labels[rows], labels[weights.indices]))
     above = Merges.of(sparse.csr_array(entries))
-    firsts = in_clusters[starts[:-1]]  # each stands for its cluster, as in the merges inside it
+    firsts = in_clusters[starts[:-1]]  # which stand for the clusters, as in the merges inside them
     merges.append(firsts[as_merges(above.linkage)])
     heights.append(np.maximum(above.linkage[:, 2], highest))
     joined = as_linkage(np.concatenate(merges), np.concatenate(heights), len(labels))
