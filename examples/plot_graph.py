@@ -25,7 +25,9 @@ images, digit = load_digits(return_X_y=True)
 index = NearestNeighbors(n_neighbors=15).fit(images[:1500])
 distances, indices = index.kneighbors()
 model = CoHiRF(n_clusters=10, metric="precomputed", random_state=0).fit((indices, distances))
-print(f"adjusted Rand index with the digits: {adjusted_rand_score(digit[:1500], model.labels_):.2f}")
+print(
+    f"adjusted Rand index with the digits: {adjusted_rand_score(digit[:1500], model.labels_):.2f}"
+)
 
 # %%
 # The exemplars
