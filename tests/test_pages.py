@@ -26,7 +26,9 @@ PAGES = sorted(
     if not GENERATED & set(path.relative_to(DOCS).parts) and path.name != "changelog.md"
 )
 SHOWN = re.compile(
-    r"^\.\. (image|figure|csv-table|list-table)::|^=+  =+|^\| --- |^   column +kind", re.MULTILINE
+    r"^\.\. (image|figure|csv-table|list-table)::|^=+  =+|^\| --- |^   column +kind"
+    r"|^```\{include\} .*\n:start-after:",  # a table of a file that a command writes
+    re.MULTILINE,
 )
 
 

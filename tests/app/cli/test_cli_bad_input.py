@@ -479,9 +479,9 @@ def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeyp
     np.save("data.npy", X)
     fit = CoHiRF.fit
 
-    def fit_later(self, source):
+    def fit_later(self, source, **options):
         np.save("data.npy", X[:100])
-        return fit(self, source)
+        return fit(self, source, **options)
 
     monkeypatch.setattr(CoHiRF, "fit", fit_later)
     refused(

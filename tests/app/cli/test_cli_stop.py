@@ -66,7 +66,7 @@ def test_a_fit_that_is_stopped_goes_on_when_the_same_command_is_run(data, cohirf
 
 
 def test_a_fit_without_a_checkpoint_says_that_nothing_is_left(data, cohirf, monkeypatch):
-    def stop(self, X):
+    def stop(self, X, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(CoHiRF, "fit", stop)
