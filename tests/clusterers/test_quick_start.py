@@ -20,11 +20,19 @@ def weights_of(seed, is_weighted):
     return np.random.default_rng(seed).gamma(0.5, size=700) if is_weighted else None
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+SHAPES = {
+    "as they are": lambda X: X,
+    "whole numbers": np.round,
+    "repeated": lambda X: np.repeat(X[:70], 10, axis=0),
+    "far from zero": lambda X: X + np.float32(1e4),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_first_centres_are_the_rows_that_scikit_learn_draws(seed, is_weighted, dtype):
-    X = rows_of(seed, dtype, n_features=2 + 3 * seed)
+def test_first_centres_are_the_rows_that_scikit_learn_draws(seed, is_weighted, shape):
+    X = SHAPES[shape](rows_of(seed, n_features=2 + 3 * seed))
     weights = weights_of(seed, is_weighted)
     n_clusters = 5 + 6 * seed
     expected = kmeans_plusplus(X, n_clusters, sample_weight=weights, random_state=seed)[0]
@@ -48,7 +56,7 @@ def test_labels_and_centres_are_those_of_scikit_learn(algorithm, n_init, is_weig
     assert found.get_params() == method.get_params()
 
 
-def test_sparse_rows_and_many_rows_are_left_to_scikit_learn(monkeypatch):
+def test_sparse_rows_float64_and_many_rows_are_left_to_scikit_learn(monkeypatch):
     def draw(*given):
         pytest.fail("these centres are drawn by scikit-learn")
 
@@ -56,6 +64,7 @@ def test_sparse_rows_and_many_rows_are_left_to_scikit_learn(monkeypatch):
     X = rows_of(0)
     expected = KMeans(5, n_init=1, random_state=0).fit(X).labels_
     QuickStartKMeans(5, n_init=1, random_state=0).fit(sparse.csr_matrix(X))
+    QuickStartKMeans(5, n_init=1, random_state=0).fit(X.astype(np.float64))
     monkeypatch.setitem(vars(START), "values", X.size - 1)
     assert (QuickStartKMeans(5, n_init=1, random_state=0).fit(X).labels_ == expected).all()
 

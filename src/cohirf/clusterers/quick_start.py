@@ -1,4 +1,4 @@
-"""scikit-learn's K-Means, whose first centres are drawn in a third of the time: the same rows.
+"""scikit-learn's K-Means of rows of float32: the same first centres in two fifths of the time.
 
 scikit-learn converts rows of float32 to float64, and computes their squares, for each centre that
 it draws. With many clusters and few iterations, that takes most of the time of a fit. Here both are
@@ -19,13 +19,14 @@ from cohirf.rows.containers import container_of
 
 
 class QuickStartKMeans(KMeans):
-    """K-Means of scikit-learn with the same first centres, and so with the same labels."""
+    """K-Means of scikit-learn that finds the same first centres of float32 rows in less time."""
 
     _shown_as = "KMeans"  # in messages: users do not know this class
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the rows of ``X``; many rows and sparse ones as scikit-learn does."""
-        if not container_of(X).is_dense or X.size > START.values:
+        """Cluster the rows of ``X``; float64, many rows and sparse ones as scikit-learn does."""
+        is_dense = container_of(X).is_dense
+        if not is_dense or X.dtype != np.float32 or X.size > START.values:
             super().fit(X, y, sample_weight)
             return self
         given = {"init": self.init, "n_init": self.n_init}
@@ -78,21 +79,23 @@ def _draw_centres(
 
 
 class _Distances:
-    """Squared distances of all rows to some of them, computed in float64 from expanded squares."""
+    """Squared distances of all rows to some of them, from expanded squares of float64.
 
-    def __init__(self, X: NDArray[Any], n_tried: int) -> None:
-        rows = X.astype(np.float64, copy=False)
-        self.rows = rows
-        self.squares = np.einsum("ij,ij->i", rows, rows)
-        # a product with long rows takes half of the time
-        self.columns = np.multiply(rows.T, -2, order="C")
+    They are those of scikit-learn to the last bit: products of slices with other strides would
+    round otherwise, and now and then another row would be drawn.
+    """
+
+    def __init__(self, X: NDArray[np.float32], n_tried: int) -> None:
+        self.rows = X.astype(np.float64)
+        self.squares = np.einsum("ij,ij->i", self.rows, self.rows)
         self.expanded = np.empty((n_tried, len(X)))
         self.found = np.empty((n_tried, len(X)), dtype=X.dtype)
 
-    def squares_to(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+    def squares_to(self, numbers: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return a row of squared distances for each of some rows; the next call overwrites it."""
         expanded = self.expanded[: len(numbers)]
-        np.matmul(self.rows[numbers], self.columns, out=expanded)
+        np.matmul(self.rows[numbers], self.rows.T, out=expanded)
+        expanded *= -2
         expanded += self.squares[numbers][:, None]
         expanded += self.squares
         found = self.found[: len(numbers)]
