@@ -52,6 +52,7 @@ def folder(X, ending, tmp_path_factory):
         write(part, folder / "parts" / FOLDERS[number] / f"part-{number}.{ending}")
     write(table, folder / "parts" / "backup" / f"old.{ending}")
     write(table, folder / "parts" / f".hidden.{ending}")
+    write(table, folder / "parts" / "_temporary" / f"part-0.{ending}")
     (folder / "parts" / "_SUCCESS").write_text("")
     (folder / "parts" / "README.md").write_text("about")
     return folder
@@ -64,7 +65,18 @@ def objects(folder):
         yield objects
 
 
-PLACES = ["flat", "flat/", "flat/part-*.{}", "parts", "parts/", "parts/year=*", "parts/y*/**/p*.{}"]
+PLACES = [
+    "flat",
+    "flat/",
+    "flat/part-*.{}",
+    "parts",
+    "parts/",
+    "parts/**/part-*",
+    "parts/year=*",
+    "parts/year=*/**",
+    "parts/year=*/**/*",
+    "parts/y*/**/p*.{}",
+]
 
 
 @pytest.mark.parametrize("place", PLACES)

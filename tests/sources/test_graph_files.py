@@ -223,6 +223,20 @@ def test_numbers_and_names_are_not_mixed() -> None:
             fit_old(named).predict(source)
 
 
+def test_numbers_in_a_file_of_text_are_names_if_the_fit_had_names(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target,distance\n8,7,1\n9,7,2\n")
+    source = open_source(tmp_path / "edges.csv", graph=True)
+    assert isinstance(source, GraphSource)
+    assert source.read_new(2, ["7", "b"]).toarray().tolist() == [[1, 0], [2, 0]]
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_few_new_nodes_may_follow_many(kind: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"source": [9_000_000, 5], "target": [7, 9_000_001], "distance": 1.0})
+    source = open_edges(table, kind, tmp_path)
+    assert source.read_new(9_000_000, None).nonzero()[1].tolist() == [7, 5]
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_a_table_without_new_nodes_is_refused(named: bool) -> None:
     source = open_source(as_table(OLD, 0, named=named), graph=True)

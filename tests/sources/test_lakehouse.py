@@ -32,9 +32,10 @@ def numbers(*tables):
 def delta(tmp_path):
     """A Delta table of two versions, with partitions that need quoting."""
     deltalake = pytest.importorskip("deltalake")
-    deltalake.write_deltalake(tmp_path / "table", make(0), partition_by=["day"])
-    deltalake.write_deltalake(tmp_path / "table", make(1), mode="append")
-    return tmp_path / "table"
+    folder = tmp_path / "a table"
+    deltalake.write_deltalake(folder, make(0), partition_by=["day"])
+    deltalake.write_deltalake(folder, make(1), mode="append")
+    return folder
 
 
 @pytest.mark.parametrize("where", ["here", "s3"])
@@ -117,3 +118,14 @@ def test_the_snapshot_of_an_iceberg_table_is_read(iceberg):
     newest = open_source(iceberg, columns=NAMES)
     np.testing.assert_array_equal(rows_of(newest), numbers(make(0), make(1)))
     assert newest.name.startswith("space.rows@")
+
+
+@pytest.mark.parametrize("is_renamed", [True, False])
+def test_iceberg_tables_whose_files_have_other_columns_are_refused(iceberg, is_renamed):
+    with iceberg.update_schema() as update:
+        if is_renamed:
+            update.rename_column("a", "z")
+        else:
+            update.delete_column("b")
+    with pytest.raises(ValueError, match="has columns that were renamed or deleted, which its"):
+        open_source(iceberg, columns=["c"])

@@ -21,6 +21,7 @@ from tools.object_server import KEY, SECRET, as_url, serving
 from cohirf import CoHiRF, load, open_source
 from cohirf.sources import SourceChangedError, locate
 from cohirf.sources.policy import READ
+from cohirf.sources.remote import answering
 
 pytest.importorskip("obstore")
 
@@ -196,6 +197,7 @@ def test_urls_and_paths_are_told_apart(tmp_path):
     assert str(locate("s3://bucket/a/b.npy")) == "s3://bucket/a/b.npy"
     assert str(locate(Path("s3://bucket/a/b.npy"))) == "s3://bucket/a/b.npy"
     assert locate(f"file://{tmp_path}/a%20b.npy") == tmp_path / "a b.npy"
+    assert locate(Path(f"file://{tmp_path}/a%20b.npy")) == tmp_path / "a b.npy"
     assert locate(str(tmp_path)) == tmp_path
     assert locate("http://host/a%20b.npy").key == "a b.npy"
     assert re.fullmatch("gs://bucket/x.npy", str(locate("gs://bucket/x.npy")))
@@ -285,3 +287,15 @@ def test_results_are_refused_at_a_url(url, tmp_path, cohirf, monkeypatch):
         failed = cohirf("fit", "x.npy", "--clusters", "2", flag, url + ending)
         assert f"{url}{ending} is a URL, and {flag} is written on a local disk only" in failed.err
     assert sorted(file.name for file in tmp_path.iterdir()) == ["x.npy"]
+
+
+def test_messages_of_a_store_lack_the_password_of_its_endpoint():
+    class StoreError(Exception):
+        __module__ = "obstore.exceptions"
+
+    with (
+        pytest.raises(OSError, match="sending to http://localhost:1/a") as raised,
+        answering("s3://bucket/a"),
+    ):
+        raise StoreError("sending to http://user:secret@localhost:1/a")
+    assert "secret" not in str(raised.value)

@@ -7,7 +7,7 @@ underscore, and folders below a folder, except those of partitions: ``year=2026`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
@@ -41,8 +41,8 @@ def list_files(place: Location) -> list[Path | StoredFile]:
         folders = [place]
         if is_pattern(place):  # those of pathlib cannot begin at the root
             folders = [Path(one) for one in glob(str(place), recursive=True)]  # noqa: PTH207
-        found = [(file.parts, file) for path in folders for file in _walk(path)]
-        return [file for _, file in sorted(found) if not _is_hidden(file.name)]
+        found = {file.parts: file for path in folders for file in _walk(path)}
+        return [found[parts] for parts in sorted(found) if _fits(parts, place.parts)]
     if place.root.startswith("http"):
         raise ValueError(
             f"{place}: the files of a web server cannot be listed: give the URL of one file, or "
@@ -70,17 +70,17 @@ def _walk(path: Path) -> Iterator[Path]:
                 yield from _walk(entry)
 
 
-def _fits(parts: Parts, wanted: list[str]) -> bool:
-    """Return whether the key of an object is that of a pattern, or below a folder of one."""
+def _fits(parts: Parts, wanted: Sequence[str]) -> bool:
+    """Return whether a file is that of a pattern, or in a folder or a partition of one."""
     rest = _match(parts, wanted)
     return (
         rest is not None
-        and not _is_hidden(parts[-1])
+        and not any(_is_hidden(part) for part in parts if part not in wanted)
         and all(_is_partition(folder) for folder in rest[:-1])
     )
 
 
-def _match(parts: Parts, wanted: list[str]) -> Parts | None:
+def _match(parts: Parts, wanted: Sequence[str]) -> Parts | None:
     """Return what is left of the parts of a key after those of a pattern; None if they differ."""
     if not wanted:
         return parts

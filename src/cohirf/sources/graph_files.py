@@ -186,13 +186,12 @@ class EdgeTable(GraphSource):
 
     @cached_property
     def _names(self) -> Texts | None:
-        if not self._is_text or self._has_written_numbers:
+        if not self._is_text or self._has_written_numbers():
             return None
         return Texts.of(self._list_names(lambda column: column))
 
-    @cached_property
-    def _has_written_numbers(self) -> bool:
-        """Whether the nodes of a file that is text are numbers."""
+    def _has_written_numbers(self, n_known: int = 0) -> bool:
+        """Return whether the nodes of a file that is text are numbers, the first of them known."""
         if not self._is_written:
             return False
         compute = import_optional("pyarrow.compute", "arrow", "A table of edges")
@@ -204,13 +203,16 @@ class EdgeTable(GraphSource):
                     return False
                 n_nodes = max(n_nodes, int(self._as_numbers(column).max(initial=-1)) + 1)
             n_edges += len(batch)
-        return _are_near(n_nodes, n_edges)
+        return _are_near(n_nodes - n_known, n_edges)
 
     def _find_new(self, n_nodes: int, names: Sequence[str] | None) -> Sequence[Any]:
         """Return the nodes that a fit did not have, in their order."""
-        is_named = self._names is not None
-        if is_named != (names is not None):
-            kinds = ("names", "numbers") if is_named else ("numbers", "names")
+        if names is None:
+            is_alike = not self._is_text or self._has_written_numbers(n_nodes)
+        else:
+            is_alike = self._is_text
+        if not is_alike:
+            kinds = ("names", "numbers") if names is None else ("numbers", "names")
             raise ValueError(
                 f"{self.name} has {kinds[0]} of nodes, and the graph of the fit had {kinds[1]}: "
                 f"give the edges of new nodes with {kinds[1]}, or as .npz: a matrix with a row for "
@@ -218,7 +220,7 @@ class EdgeTable(GraphSource):
             )
         new: Sequence[Any]
         if names is None:
-            new = range(n_nodes, self._count_numbers())
+            new = range(n_nodes, self._count_numbers(n_nodes))
             which = f"numbers from {n_nodes} on"
         else:
             new = self._list_names(_leave_out(names))
@@ -230,12 +232,12 @@ class EdgeTable(GraphSource):
             )
         return new
 
-    def _count_numbers(self) -> int:
+    def _count_numbers(self, n_known: int) -> int:
         n_edges = n_nodes = 0
         for source, target, values in self._blocks(self._as_numbers):
             n_edges += len(values)
             n_nodes = max(n_nodes, int(max(source.max(initial=-1), target.max(initial=-1))) + 1)
-            self._refuse_numbers(source, target, n_edges, n_nodes)
+            self._refuse_numbers(source, target, n_edges, n_nodes, n_known)
         return n_nodes
 
     def _list_names(self, choose: Callable[[Any], Any]) -> list[str]:
@@ -270,11 +272,13 @@ class EdgeTable(GraphSource):
             )
         return numbers.astype(np.int64, copy=False)
 
-    def _refuse_numbers(self, source: Any, target: Any, n_edges: int, n_nodes: int) -> None:
+    def _refuse_numbers(
+        self, source: Any, target: Any, n_edges: int, n_nodes: int, n_known: int = 0
+    ) -> None:
         lowest = min(source.min(initial=0), target.min(initial=0))
         if lowest < 0:
             raise ValueError(f"{self.name} has a node {lowest}: give whole numbers from 0 on.")
-        if not _are_near(n_nodes, n_edges):
+        if not _are_near(n_nodes - n_known, n_edges):
             raise ValueError(
                 f"{self.name} has a node {n_nodes - 1:,}, and only {n_edges:,} edges up to there: "
                 "nodes are numbered from 0 on. Give other numbers as text."

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
@@ -47,6 +48,9 @@ def open_delta(place: Location, version: int | None) -> DataSet:
         if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
             raise ValueError(_say_refused(name, "columns that were renamed"))
         files = sorted(table.file_uris())
+        if not isinstance(place, Url):  # the library quotes the folder of the table, and no more
+            quoted = urlsplit(table.table_uri).path
+            files = [str(place / file.removeprefix(quoted)) for file in files]
     return _open_files(name, files)
 
 
@@ -64,6 +68,8 @@ def open_iceberg(table: Any) -> DataSet:
         snapshot = table.current_snapshot()
         if snapshot is not None:
             name = f"{name}@{snapshot.snapshot_id}"
+        if _were_renamed(table):
+            raise ValueError(_say_refused(name, "columns that were renamed or deleted"))
         tasks = list(table.scan().plan_files())
         if any(task.delete_files for task in tasks):
             raise ValueError(_say_refused(name, "rows that are marked as deleted"))
@@ -71,6 +77,19 @@ def open_iceberg(table: Any) -> DataSet:
             raise ValueError(_say_refused(name, "files that are not Parquet"))
         files = sorted(str(task.file.file_path) for task in tasks)
     return _open_files(name, files)
+
+
+def _were_renamed(table: Any) -> bool:
+    """Return whether a column of an earlier version has another name now, or is gone.
+
+    Files keep the names that columns had when they were written.
+    """
+    names = {field.field_id: field.name for field in table.schema().fields}
+    return any(
+        names.get(field.field_id) != field.name
+        for schema in table.schemas().values()
+        for field in schema.fields
+    )
 
 
 def is_iceberg(data: Any) -> bool:

@@ -88,7 +88,7 @@ def locate(data: str | os.PathLike[str]) -> Location:
     if isinstance(data, Url):
         return data
     text = os.fspath(data)
-    found = re.fullmatch(r"file:/{1,2}(?:localhost)?(/.*)", text, re.DOTALL)
+    found = re.fullmatch(r"file:(?://(?:localhost)?)?(/.*)", text, re.DOTALL)  # one slash: pathlib
     if found is not None:
         return Path(unquote(found[1]))
     return Url.of(text) or Path(data).expanduser()
@@ -244,6 +244,7 @@ def answering(name: str) -> Iterator[None]:
             raise
         kind = type(error).__name__
         said = one_line(str(error).partition("Debug source")[0])
+        said = re.sub(r"://[^/@\s]*@", "://", said)  # a user and a password of the endpoint
         remedy = "check the URL, the network and the settings of the store in the environment"
         if kind in ("PermissionDeniedError", "UnauthenticatedError"):
             raise PermissionError(
