@@ -31,6 +31,9 @@ def draw_labels(seed: int, n_groups: int = 40, n_clusters: int = 5) -> Any:
     return rng.permutation(np.arange(n_groups) % n_clusters)
 
 
+ONES = np.ones(40, dtype=np.int64)  # sizes of the groups that are drawn
+
+
 def mean_cut(weights: Any, labels: Any) -> float:
     return float(rate_cuts(weights, [labels])[1][0])
 
@@ -40,7 +43,7 @@ def test_no_single_move_lowers_the_cut_any_more(seed: int) -> None:
     weights = draw_weights(seed)
     before = draw_labels(seed)
     given = before.copy()
-    after = move_groups(weights, before)
+    after = move_groups(weights, before, ONES)
     assert np.array_equal(before, given)
     assert np.array_equal(np.unique(after), np.arange(5))  # no cluster is lost
     least = mean_cut(weights, after)
@@ -53,10 +56,34 @@ def test_no_single_move_lowers_the_cut_any_more(seed: int) -> None:
                 assert mean_cut(weights, moved) > least - 1e-8
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_as_many_clusters_are_large_enough_after_moves(seed: int) -> None:
+    weights = draw_weights(seed)
+    before = draw_labels(seed)
+    sizes = np.random.default_rng(seed).integers(1, 9, len(before))
+    least = float(np.median(np.bincount(before, weights=sizes)))
+    after = move_groups(weights, before, sizes, least)
+    is_large = np.bincount(before, weights=sizes) >= least
+    assert np.array_equal(np.bincount(after, weights=sizes) >= least, is_large)
+    assert np.array_equal(after[~is_large[before]], before[~is_large[before]])
+
+
+def test_clusters_are_a_cut_if_weights_are_farther_apart_than_float32_reaches() -> None:
+    rng = np.random.default_rng(64)
+    one, two = rng.integers(0, 150, (2, 500))
+    weights = 10.0 ** rng.uniform(-25, 25, 500)
+    graph = sparse.coo_array((weights, (one, two)), shape=(150, 150)).tocsr()
+    graph.setdiag(0)
+    model = CoHiRF(metric="affinity", n_clusters=5, random_state=0).fit(graph + graph.T)
+    cut = model.hierarchy_.cut(n_clusters=model.n_clusters_)
+    assert adjusted_rand_score(cut, model.labels_) == 1.0
+    assert len(model.hierarchy_.to_linkage()) == 149
+
+
 def test_one_cluster_and_single_groups_stay() -> None:
     weights = draw_weights(0)
     for labels in (np.zeros(40, dtype=np.int64), np.arange(40)):
-        assert np.array_equal(move_groups(weights, labels), labels)
+        assert np.array_equal(move_groups(weights, labels, ONES), labels)
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 5, 20, 40])
@@ -87,6 +114,6 @@ def test_moves_help_where_clusters_touch(monkeypatch: pytest.MonkeyPatch) -> Non
     graph = kneighbors_graph(X, 15, mode="distance")
     model = CoHiRF(n_clusters=4, metric="precomputed", random_state=0).fit(graph)
     assert np.array_equal(model.hierarchy_.cut(n_clusters=4), model.labels_)
-    monkeypatch.setattr(module, "move_groups", lambda _, labels: labels)
+    monkeypatch.setattr(module, "move_groups", lambda _, labels, *given: labels)
     without = CoHiRF(n_clusters=4, metric="precomputed", random_state=0).fit_predict(graph)
     assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, without) + 0.1

@@ -299,3 +299,19 @@ def test_messages_of_a_store_lack_the_password_of_its_endpoint():
     ):
         raise StoreError("sending to http://user:secret@localhost:1/a")
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://bucket/a.npy?X-Amz-Signature=secret",
+        "az://box/a.parquet?sv=2026&sig=secret",
+        "HTTPS://user:secret@host/a.npy",
+        "s3a://user:secret@bucket/a.npy",
+        "ftp://user:secret@host/a.npy",
+    ],
+)
+def test_urls_that_are_refused_are_not_shown(url):
+    with pytest.raises(ValueError, match="URL") as raised:
+        open_source(url)
+    assert "secret" not in str(raised.value)

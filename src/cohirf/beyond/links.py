@@ -81,14 +81,19 @@ class Links:
 
     def refuse_too_few(self, n_clusters: int) -> None:
         """Raise if rows that are to be apart from each other need more clusters than these."""
-        clique = find_clique(self.conflicts, n_clusters + 1)
+        clique = None
+        larger = find_clique(self.conflicts, n_clusters + 1)
+        while larger is not None:
+            clique = larger
+            larger = find_clique(self.conflicts, len(clique) + 1)
         if clique is not None:
             rows = self.rows[self.firsts[clique]]
             raise ValueError(
-                f"links need at least {len(clique)} clusters, and {setting('n_clusters')} is "
+                f"links need at least {count_of(len(clique), 'cluster')}, and there are to be "
                 f"{n_clusters}: each of the rows {_name_rows(rows)} is to be apart from all the "
-                "others of these, or from rows that are to be with them. Raise it, or leave out "
-                "links between these rows."
+                f"others of these, or from rows that are to be with them. Give "
+                f"{setting('n_clusters', len(clique))} or more, or leave out links between these "
+                "rows."
             )
         core = prove_impossible(self.conflicts, n_clusters)
         if core is not None:
@@ -182,7 +187,7 @@ def _read_integers(given: Any, n_columns: int, name: str) -> IntArray:
     if found.ndim != 2 or found.shape[1] != n_columns:
         _refuse(f"{name} has the shape {found.shape}, not (number of pairs, {n_columns})")
     if found.dtype.kind not in "iu":
-        is_whole = found.dtype.kind == "f" and bool((found == np.floor(found)).all())
+        is_whole = found.dtype.kind == "f" and bool((np.mod(found, 1) == 0).all())
         if not is_whole:
             _refuse(f"{name} has values of type {found.dtype}, which are no row numbers")
     return found.astype(np.int64)

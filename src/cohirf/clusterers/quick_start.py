@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import __version__ as sklearn_version
 from sklearn.cluster import KMeans
 
 from cohirf.clusterers.policy import START
@@ -40,10 +41,13 @@ class QuickStartKMeans(KMeans):
 
 
 def quick_start(method: KMeans) -> KMeans:
-    """Return a method that finds the same labels in less time, if there is one."""
-    if type(method) is not KMeans or not (
-        isinstance(method.init, str) and method.init == "k-means++"
-    ):
+    """Return a method that finds the same labels in less time, if there is one.
+
+    scikit-learn before 1.9 adds up the chances of rows in float64, and so may draw other ones.
+    """
+    is_drawn = isinstance(method.init, str) and method.init == "k-means++"
+    version = tuple(int(part) for part in sklearn_version.split(".")[:2])
+    if type(method) is not KMeans or not is_drawn or version < (1, 9):
         return method
     return QuickStartKMeans(**method.get_params(deep=False))
 

@@ -40,12 +40,14 @@ def find_links(
     if links is None:
         return None
     found = Links.of(links, data.rows.n_rows)
+    if len(found.rows) == 0:
+        return None
     if not isinstance(settings.family, TakesNumber):
         raise ValueError(  # noqa: TRY004 - the type of a parameter's family, not of a value
-            f"links do not work around {settings.base_name} without a number of clusters that it "
-            "is told: its clusters are what is dense or connected, and rows that are moved from "
-            "one to another would be in none. Leave links out, or give a method that is told "
-            f"{setting('n_clusters')}, such as KMeans."
+            f"links need a number of clusters that {setting('n_clusters')} gives, or that is "
+            f"chosen, and a method that finds as many: around {settings.base_name} the clusters "
+            "are what its levels find, and rows that are moved would be in none of them. Leave "
+            f"links out, or give {setting('n_clusters')} and a method such as KMeans."
         )
     if settings.size_limits is not None:
         raise ValueError(

@@ -308,10 +308,12 @@ def find_clusters(
         else:
             cut = cluster[:n_clear]
         if not family.is_found:
-            merged = cut
-            cut = move_groups(weights, merged)
-            if not np.array_equal(cut, merged):
-                merges = merge_within(weights, cut)
+            moved = move_groups(weights, cut, sizes[:n_clear], least)
+            if not np.array_equal(moved, cut):
+                within = merge_within(weights, moved)
+                if within.has_cut(moved):
+                    cut = moved
+                    merges = within
         cluster = np.append(cut, int(cut.max()) + 1 + np.arange(views.n_noise))
     n_merged = int(cluster.max()) + 1 - views.n_noise
     masses = np.bincount(cluster, weights=sizes)

@@ -226,6 +226,14 @@ class Merges:
         """Return the label of each group after merges to a number of clusters; parts stay apart."""
         return cut_linkage(self.linkage, max(n_clusters, self.n_parts))
 
+    def has_cut(self, labels: IntArray) -> bool:
+        """Return whether clusters from 0 on are a cut: of weights that are farther apart than
+        float32 reaches, heights are equal, and merges have another order.
+        """
+        n_clusters = int(labels.max()) + 1
+        cut = self.cut(n_clusters).astype(np.int64)
+        return len(np.unique(cut * n_clusters + labels)) == n_clusters
+
     def cut_each(self, most: int) -> list[IntArray]:
         """Return the labels of the cuts into all numbers of clusters up to ``most``, from
         ``n_parts`` on.

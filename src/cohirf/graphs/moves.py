@@ -18,11 +18,12 @@ from cohirf.rows.grouping import FloatArray, IntArray, rows_by_label
 LEAST_GAIN = 1e-9  # of the sum of shares: smaller ones are rounding
 
 
-def move_groups(weights: Any, labels: IntArray) -> IntArray:
+def move_groups(weights: Any, labels: IntArray, sizes: IntArray, least: float = 1) -> IntArray:
     """Return the cluster of each group after moves, each of which lowers the normalised cut.
 
     The mean over clusters of the share of their weight that leaves them becomes smaller with each
-    move, so moves end. No cluster loses its last group.
+    move, so moves end. Clusters of ``least`` nodes and more stay that large, and smaller ones,
+    which are left out, stay as they are: so there are as many clusters after the moves.
 
     Parameters
     ----------
@@ -30,6 +31,10 @@ def move_groups(weights: Any, labels: IntArray) -> IntArray:
         Symmetric weights between groups, and inside them on the diagonal.
     labels : array of int, shape (n_groups,)
         The cluster of each group, from 0 without gaps.
+    sizes : array of int, shape (n_groups,)
+        Number of nodes of each group.
+    least : float
+        Number of nodes of the smallest cluster that counts, at least 1.
 
     Examples
     --------
@@ -39,10 +44,10 @@ def move_groups(weights: Any, labels: IntArray) -> IntArray:
     >>> from scipy import sparse
     >>> from cohirf.graphs.moves import move_groups
     >>> chain = sparse.csr_array(np.diag([3.0, 1, 2, 3], 1) + np.diag([3.0, 1, 2, 3], -1))
-    >>> move_groups(chain, np.array([0, 0, 0, 1, 1])).tolist()
+    >>> move_groups(chain, np.array([0, 0, 0, 1, 1]), np.ones(5, dtype=int)).tolist()
     [0, 0, 1, 1, 1]
     """
-    moves = _Moves(weights, labels)
+    moves = _Moves(weights, labels, sizes, least)
     while (candidates := moves.find()).size:
         if not sum([moves.move(group) for group in candidates.tolist()]):
             break
@@ -50,16 +55,18 @@ def move_groups(weights: Any, labels: IntArray) -> IntArray:
 
 
 class _Moves:
-    """Clusters of groups, while groups move: weights inside clusters, and in all."""
+    """Clusters of groups, while groups move: weights inside clusters, and in all; nodes."""
 
-    def __init__(self, weights: Any, labels: IntArray) -> None:
+    def __init__(self, weights: Any, labels: IntArray, sizes: IntArray, least: float) -> None:
         self.labels = labels.copy()
         self._weights = weights
         self._rows = row_of_entries(weights)
         self._own = weights.diagonal().astype(np.float64)
         self._volume = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
         self._n_clusters = int(labels.max()) + 1
-        self._sizes = np.bincount(labels)
+        self._sizes = sizes
+        self._masses = np.bincount(labels, weights=sizes)
+        self._least = max(least, 1)
         self._volumes = np.bincount(labels, weights=self._volume)
         is_inside = labels[self._rows] == labels[weights.indices]
         self._inside = np.bincount(
@@ -98,8 +105,8 @@ class _Moves:
         self._inside[new] += 2 * weight[new] + self._own[group]
         self._volumes[old] -= self._volume[group]
         self._volumes[new] += self._volume[group]
-        self._sizes[old] -= 1
-        self._sizes[new] += 1
+        self._masses[old] -= self._sizes[group]
+        self._masses[new] += self._sizes[group]
         self.labels[group] = new
         return True
 
@@ -111,7 +118,8 @@ class _Moves:
         volume = self._volume[group]
         own = self._own[group]
         rest = self._volumes[old] - volume
-        can_move = (self._sizes[old] > 1) & (rest > 0)
+        stays = self._masses[old] - self._sizes[group] >= self._least
+        can_move = stays & (self._masses[new] >= self._least) & (rest > 0)
         inside = self._inside[old] - 2 * left + own
         share = inside / np.where(can_move, rest, 1) - self._inside[old] / self._volumes[old]
         larger = (self._inside[new] + 2 * joined + own) / (self._volumes[new] + volume)

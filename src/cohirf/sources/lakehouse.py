@@ -47,10 +47,9 @@ def open_delta(place: Location, version: int | None) -> DataSet:
             raise ValueError(_say_refused(name, "rows that are marked as deleted"))
         if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
             raise ValueError(_say_refused(name, "columns that were renamed"))
-        files = sorted(table.file_uris())
-        if not isinstance(place, Url):  # the library quotes the folder of the table, and no more
-            quoted = urlsplit(table.table_uri).path
-            files = [str(place / file.removeprefix(quoted)) for file in files]
+        # the library quotes the folder of the table, and no more
+        folder = table.table_uri if isinstance(place, Url) else urlsplit(table.table_uri).path
+        files = [_find_in(place, folder, uri) for uri in sorted(table.file_uris())]
     return _open_files(name, files)
 
 
@@ -75,8 +74,18 @@ def open_iceberg(table: Any) -> DataSet:
             raise ValueError(_say_refused(name, "rows that are marked as deleted"))
         if any(str(task.file.file_format.value).upper() != "PARQUET" for task in tasks):
             raise ValueError(_say_refused(name, "files that are not Parquet"))
-        files = sorted(str(task.file.file_path) for task in tasks)
+        files = [locate(file) for file in sorted(str(task.file.file_path) for task in tasks)]
     return _open_files(name, files)
+
+
+def _find_in(place: Location, folder: str, uri: str) -> Location:
+    """Return the place of a file of a table, whose folder the library calls ``folder``."""
+    if not uri.startswith(folder):
+        return locate(uri)
+    inside = uri.removeprefix(folder).lstrip("/")
+    if isinstance(place, Url):
+        return place.with_key("/".join([part for part in (place.key.rstrip("/"), inside) if part]))
+    return place / inside
 
 
 def _were_renamed(table: Any) -> bool:
@@ -97,10 +106,10 @@ def is_iceberg(data: Any) -> bool:
     return type(data).__module__.startswith("pyiceberg.") and hasattr(data, "current_snapshot")
 
 
-def _open_files(name: str, files: list[str]) -> DataSet:
+def _open_files(name: str, files: list[Location]) -> DataSet:
     if not files:
         raise ValueError(f"{name} has 0 rows: give a version with at least one.")
-    return DataSet(name, each(stamp, [locate(file) for file in files]), pinned=name)
+    return DataSet(name, each(stamp, files), pinned=name)
 
 
 def _split_version(place: Location) -> tuple[Location, int | None]:

@@ -394,7 +394,7 @@ def _stamp_or_list(path: Url) -> StoredFile | DataSet:
         if path.root.startswith("http"):
             raise
         with suppress(NoFilesError):
-            return _find_set(path)[1]
+            return _find_table(path) or _find_set(path)[1]
         raise
 
 

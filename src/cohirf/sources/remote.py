@@ -30,6 +30,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+SCHEMES = ("s3", "gs", "az", "https", "http")
+
+
 @dataclass(frozen=True)
 class Url(os.PathLike[str]):
     """The place of an object: its store and its key there."""
@@ -43,10 +46,16 @@ class Url(os.PathLike[str]):
 
         pathlib makes one slash of the two in ``s3://``: such a path is a URL, too.
         """
-        found = re.fullmatch(r"(s3|gs|az|https?):/{1,2}([^/]+)/*(.*)", text, re.DOTALL)
-        if found is None:
+        found = re.fullmatch(r"([A-Za-z][A-Za-z\d+.-]+):/{1,2}([^/]+)/*(.*)", text, re.DOTALL)
+        if found is None or Path(text).exists():
             return None
         scheme, host, key = found.groups()
+        scheme = scheme.lower()
+        if scheme not in SCHEMES:
+            raise ValueError(
+                f"URLs of {scheme}:// are not read: give one of "
+                f"{', '.join(f'{one}://' for one in SCHEMES)} or file://, or a path."
+            )
         if "@" in host:
             raise ValueError(
                 f"A URL of {scheme}:// has a user or a password in it: leave them out, and give "
@@ -61,6 +70,11 @@ class Url(os.PathLike[str]):
                     "environment."
                 )
             key = unquote(key)
+        elif re.search(r"\?[\w-]+=", key):
+            raise ValueError(
+                f"A URL of {scheme}:// has a query, which may be a signature: leave it out, and "
+                "give credentials in the environment."
+            )
         return cls(f"{scheme}://{host}", key)
 
     @property
