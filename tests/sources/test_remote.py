@@ -240,6 +240,7 @@ model.save(folder + "/model.cohirf")
 """
 
 
+@pytest.mark.slow
 def test_killed_fits_with_faults_resume_with_the_same_labels(objects, tmp_path, folder):
     def run():
         words = [sys.executable, "-c", FIT, str(tmp_path)]

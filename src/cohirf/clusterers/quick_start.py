@@ -27,7 +27,8 @@ class QuickStartKMeans(KMeans):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of ``X``; float64, many rows and sparse ones as scikit-learn does."""
         is_dense = container_of(X).is_dense
-        if not is_dense or X.dtype != np.float32 or X.size > START.values:
+        is_float32 = str(X.dtype) == "float32"  # of NumPy: rows on devices have other types
+        if not (is_dense and is_float32) or X.size > START.values:
             super().fit(X, y, sample_weight)
             return self
         given = {"init": self.init, "n_init": self.n_init}
