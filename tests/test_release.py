@@ -153,12 +153,14 @@ def test_an_import_of_the_recipe_is_there(module: str) -> None:
 
 
 @linux_only
+@pytest.mark.slow
 def test_the_test_of_the_recipe_runs(shell: Any) -> None:
     done = shell("\n".join(load_yaml("conda/recipe.yaml")["tests"][1]["script"]))
     assert done.returncode == 0, done.stderr
 
 
 @linux_only
+@pytest.mark.slow
 def test_the_steps_that_try_the_wheel_run(shell: Any) -> None:
     has_checkout = any(
         str(step.get("uses")).startswith("actions/checkout")

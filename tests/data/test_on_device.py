@@ -395,6 +395,7 @@ def test_rows_are_forgotten_after_a_fit_on_a_device(place, X):
     np.testing.assert_array_equal(found.labels_, expected.labels_)
 
 
+@pytest.mark.slow
 def test_large_models_on_a_device_are_updated():
     X, _ = make_blobs(16_500, n_features=3, centers=4, random_state=0)
     parameters = {"n_clusters": 4, "views": 2, "random_state": 0}
@@ -404,6 +405,7 @@ def test_large_models_on_a_device_are_updated():
 
 
 @on_every_device
+@pytest.mark.slow
 def test_models_of_rows_on_a_device_are_merged_in_this_process(place):
     X, _ = make_blobs(16_500, n_features=3, centers=4, random_state=0)
     parameters = {"n_clusters": 4, "views": 2, "random_state": 0}

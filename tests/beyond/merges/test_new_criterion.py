@@ -121,6 +121,7 @@ def found(folder):
     return json.loads(run(folder, USES).splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_fit_has_the_clusters_of_the_new_criterion(found):
     expected = fcluster(linkage(three_clusters(), "average"), 3, "maxclust")
     assert adjusted_rand_score(expected, found["labels"]) == 1
@@ -174,6 +175,7 @@ def test_the_page_names_each_of_the_other_merges(found, folder):
     assert len(others) == 3
 
 
+@pytest.mark.slow
 def test_the_program_takes_it(folder):
     shown = run(folder, "from cohirf.app.cli import main; main(['fit', '--help'])")
     assert set(FILES) < set(re.findall(r"\w+", shown))
