@@ -11,7 +11,8 @@ are by the clock: on a GPU, nothing else disturbs them much.
   the rows of a mixture whose clusters touch, where views agree on little. For each: the time of the
   fit, of the base method, of the consensus and of the choice of medoids, the fit as a multiple of
   the base method, leaves of the tree, the share of rows in clusters whose majority they belong to,
-  and the memory beyond the data.
+  and the memory beyond the data. Also one run of TorchKMeans, and of flash-kmeans where that is
+  installed (``pip install flash-kmeans``; it needs Triton), which begins at random rows.
 - embeddings: bfloat16 rows with 768 features, k=1,000, three views of half of the features, against
   three runs of TorchKMeans alone on all features; at most 20 iterations each, and one level, which
   is nearly all of the work. For a comparison with other machines, also the multiplications a second
@@ -33,6 +34,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -127,11 +129,24 @@ def measure_on_device(device: str, n_rows: int) -> None:
     measure_fit(
         "touching, 10 views", partial(defaults, views=10), touching, component_of_touching, table
     )
-    seconds, _ = timed_there(lambda: TorchKMeans(N_CLUSTERS, random_state=0).fit(X), device)
-    print(f"TorchKMeans alone, one start, all features: {seconds:.2f} s")
+    alone = {"TorchKMeans": lambda X: TorchKMeans(N_CLUSTERS, random_state=0).fit(X).labels_}
+    if find_spec("flash_kmeans") and X.is_cuda:
+        alone["flash-kmeans"] = run_flash_k_means
+    for name, run in alone.items():
+        run(X[: min(n_rows, 100_000)])  # loads kernels
+        seconds, labels = timed_there(partial(run, X), device)
+        right = share_in_majority(labels, component, N_CLUSTERS)
+        print(f"{name} alone, one start, all features: {seconds:.2f} s, right {right:.3f}")
     model = published().fit(X[: min(n_rows, 100_000)])
     seconds, _ = timed_there(lambda: model.predict(X[: n_rows // 10]), device)
     print(f"predict of {n_rows // 10:,} rows: {seconds:.2f} s")
+
+
+def run_flash_k_means(X: Any) -> Any:
+    """Return the labels of K-Means of Triton kernels, from random rows on."""
+    from flash_kmeans import batch_kmeans_Euclid
+
+    return batch_kmeans_Euclid(X[None], N_CLUSTERS, max_iters=300, tol=1e-4)[0][0]
 
 
 def measure_fit(

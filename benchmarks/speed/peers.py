@@ -171,6 +171,31 @@ class FaissKMeans:
         return model.index.search(X, 1)[1].ravel()
 
 
+class QuickTreeHDBSCAN:
+    """HDBSCAN whose spanning tree is of quitefastmst, and whose clusters scikit-learn finds in it."""
+
+    def __init__(self, min_cluster_size: int, min_samples: int) -> None:
+        self.min_cluster_size = min_cluster_size
+        self.min_samples = min_samples
+
+    def fit_predict(self, X: np.ndarray) -> np.ndarray:
+        """Cluster the rows."""
+        from quitefastmst import mst_euclid
+        from sklearn.cluster._hdbscan._linkage import MST_edge_dtype, make_single_linkage
+        from sklearn.cluster._hdbscan._tree import tree_to_labels
+
+        # scikit-learn counts the row itself among its neighbours, this package does not
+        found = mst_euclid(np.ascontiguousarray(X, dtype=np.float64), M=self.min_samples - 1)
+        lengths, ends = found[:2]
+        order = np.argsort(lengths, kind="stable")
+        tree = np.empty(len(lengths), dtype=MST_edge_dtype)
+        tree["current_node"], tree["next_node"] = ends[order].T
+        tree["distance"] = lengths[order]
+        merges = make_single_linkage(tree)
+        labels, _ = tree_to_labels(merges, self.min_cluster_size, "eom", False, 0.0, None)
+        return labels
+
+
 @dataclass(frozen=True)
 class Method:
     """A row of the tables.
@@ -308,6 +333,12 @@ METHODS = (
     ),
     Method(
         "hdbscan-rs", "hdbscan-rs", "hdbscan_rs:HDBSCAN", lambda case, _: hdbscan_settings(case, {})
+    ),
+    Method(
+        "HDBSCAN of quitefastmst",
+        "quitefastmst",
+        "benchmarks.speed.peers:QuickTreeHDBSCAN",
+        lambda case, _: hdbscan_settings(case, {}),
     ),
     Method(
         "genieclust",
