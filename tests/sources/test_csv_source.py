@@ -168,16 +168,32 @@ def test_names_that_repeat_get_numbers(tmp_path):
     assert open_source(tmp_path / "data.csv").feature_names == ["x", "y", "x (3)", "x (2)", "x (4)"]
 
 
-def test_a_file_without_names_says_so(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("1,2\n3,4\n", ["f0", "f1"]),
+        ("5.1,3.5,setosa\n4.9,3,setosa\n", ["f0", "f1", "f2"]),
+        ("0.5,0.41,0.41.1\n1,2,3\n", ["f0", "f1", "f2"]),  # numbers that pandas has made unique
+        ("1,2\nNA,4\n", ["f0", "f1"]),
+        ("country,1990,1991,1992\nChad,1,2,3\n", None),
+        ("1990,1991,1992\n1,2,3\n", None),  # numbers that count are names
+        ("1,2\na,b\n", None),
+        ("5.1,3.5,kind\n4.9,3,setosa\n", None),
+    ],
+)
+def test_a_first_line_of_numbers_over_numbers_is_data(tmp_path, text, names):
+    (tmp_path / "data.csv").write_text(text, encoding="utf-8")
+    table = CsvTable(tmp_path / "data.csv")
+    assert list(table.types) == (names or text.split("\n")[0].split(","))
+    assert ("its first line is data" in table.format) == (names is not None)
+
+
+def test_whether_the_first_line_has_names_can_be_said(tmp_path):
     (tmp_path / "data.csv").write_text("1,2\n3,4\n", encoding="utf-8")
-    with pytest.raises(
-        ValueError,
-        match=r"data.csv has only numbers in its first line: give header=False if they are data, header=True if they",
-    ):
-        open_source(tmp_path / "data.csv")
-    nameless = open_source(tmp_path / "data.csv", header=False)
-    assert nameless.feature_names == ["f0", "f1"]
-    np.testing.assert_array_equal(nameless.take([0, 1]), [[1, 2], [3, 4]])
+    for header in (None, False):
+        nameless = open_source(tmp_path / "data.csv", header=header)
+        assert nameless.feature_names == ["f0", "f1"]
+        np.testing.assert_array_equal(nameless.take([0, 1]), [[1, 2], [3, 4]])
     assert open_source(tmp_path / "data.csv", header=True).feature_names == ["1", "2"]
 
 

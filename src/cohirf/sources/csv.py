@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from itertools import islice
+from itertools import islice, pairwise
 from typing import IO, Any, NamedTuple
 
 from cohirf.optional import import_optional
@@ -62,7 +62,7 @@ class CsvTable(Table):
 
     Encoding and delimiter are found from its content, unless the latter is given.
 
-    ``header`` says whether the first line has column names; None: it has, and it must not look like
+    ``header`` says whether the first line has column names; None: it has, unless it looks like
     data.
     """
 
@@ -84,20 +84,18 @@ class CsvTable(Table):
                 "; or a tab."
             )
         self._file = stamp(path)
-        self._header = header
         with self._naming():
             self.encoding = self._find_encoding()
             with self._open_text() as opened:
                 self.delimiter = delimiter or self._find_delimiter(opened.read(CSV.beginning))
             with self._open_text() as opened:
                 top = _first_records(opened, self.delimiter)
-        if header is False:
-            self._n_titles = 0
-        else:
-            self._n_titles = count_titles([record for _, record in top])
+        records = [record for _, record in top]
+        self._n_titles = 0 if header is False else count_titles(records)
         line, cells = top[self._n_titles] if top else (1, [])
         self._n_lines_above = line - 1  # above the names
-        self._names = name_columns(self._file.name, cells, header)
+        self._has_header = has_names(records[self._n_titles :]) if header is None else header
+        self._names = name_columns(self._file.name, cells, has_header=self._has_header)
         super().__init__(
             self._file.name,
             dict.fromkeys(choose_names(self._file.name, self._names, None), "string"),
@@ -112,6 +110,7 @@ class CsvTable(Table):
             said = [f"read as {names.get(self.encoding, self.encoding.upper())}"]
         said += [] if self.delimiter == usual else [f"cells separated by {self.delimiter!r}"]
         said += [f"{count_of(self._n_titles, 'title line')} skipped"] if self._n_titles else []
+        said += [say_no_names()] if header is None and not self._has_header else []
         self.format = ", ".join(said)
 
     @classmethod
@@ -133,7 +132,7 @@ class CsvTable(Table):
         Rows are not lines where a quoted cell has a line break.
         """
         places = {row: f"row {row}" for row in rows}
-        first = int(self._header is not False) + self._n_titles
+        first = int(self._has_header) + self._n_titles
         if places:
             with self._open_text() as opened, suppress(csv.Error):
                 records = islice(_numbered(opened, self.delimiter), first, first + max(places) + 1)
@@ -188,7 +187,7 @@ class CsvTable(Table):
                 block_size=CSV.block_bytes,
                 column_names=self._names,
                 # Arrow counts empty lines when it skips lines
-                skip_rows_after_names=0 if self._header is False else self._n_lines_above + 1,
+                skip_rows_after_names=self._n_lines_above + 1 if self._has_header else 0,
                 encoding="utf8" if self.encoding == "utf-8" else self.encoding,
             ),
             arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
@@ -382,23 +381,60 @@ def convert(
     return ArrowTable(target)
 
 
-def name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[str]:
-    """Return the column names.
+def name_columns(name: str, cells: Sequence[str], *, has_header: bool) -> list[str]:
+    """Return the column names, given the cells of the first line.
 
     Empty ones get the number of the column, and those that repeat are numbered.
     """
     if not cells:
         raise ValueError(f"{name} is empty: {A_LINE_EACH}.")
-    if header is False:
+    if not has_header:
         return [f"f{number}" for number in range(len(cells))]
-    if header is None and all(is_plain_number(cell) for cell in cells):
-        raise ValueError(
-            f"{name} has only numbers in its first line: give {setting('header', False)} if they "
-            f"are data, {setting('header', True)} if they are names."
-        )
     return number_repeated(
         [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
     )
+
+
+def has_names(records: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first record has the names of columns, and is no data.
+
+    It is data if most of its cells are numbers above numbers, and all others are texts that their
+    columns have again. Numbers that count, as those of years do, are names.
+    """
+    if not records:
+        return True
+    first, *below = records
+    is_number = [_is_number_of_names(cell) for cell in first]
+    if 2 * sum(is_number) <= len(first) or _counts(first):
+        return True
+    for place, cell in enumerate(first):
+        column = [record[place] for record in below if len(record) > place]
+        if is_number[place]:
+            fits = all(is_plain_number(other) or other in MISSING for other in column)
+        else:
+            fits = cell != "" and cell in column
+        if not fits:
+            return True
+    return False
+
+
+def _is_number_of_names(cell: str) -> bool:
+    """Return whether a cell is a number, also if a program has made it unique: the second 0.41 of a
+    line of names is 0.41.1.
+    """
+    return is_plain_number(cell) or bool(re.fullmatch(r"[+-]?\d+\.\d+(e[+-]?\d+)?\.\d+", cell))
+
+
+def _counts(cells: Sequence[str]) -> bool:
+    """Return whether the numbers of a line are whole, and each is the one before and 1."""
+    numbers = [float(cell) for cell in cells if is_plain_number(cell)]
+    steps = {after - before for before, after in pairwise(numbers)}
+    return len(numbers) > 2 and steps == {1.0} and numbers[0].is_integer()
+
+
+def say_no_names() -> str:
+    """Return that the first line of a file was taken as data, and how to decide otherwise."""
+    return f"its first line is data: give {setting('header', True)} if it has the column names"
 
 
 def _find_utf_16(beginning: bytes) -> str | None:

@@ -157,8 +157,8 @@ def open_source(
         values. The encoding is found, too: UTF-8, UTF-16, UTF-32, Windows-1252 or Latin-1.
     header : bool, optional
         For CSV files and spreadsheets: whether the first line contains column names. If False, the
-        columns are named f0, f1 and so on. If None, the first line is taken as names, and refused
-        if it contains only numbers.
+        columns are named f0, f1 and so on. If None, the first line has names unless it looks like
+        data: numbers above numbers, and texts that their columns have again.
     sheet : str, optional
         For spreadsheets: the name of the sheet; the first one if None.
     graph : bool or str, default=False

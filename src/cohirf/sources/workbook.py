@@ -9,7 +9,7 @@ from typing import Any
 
 from cohirf.optional import import_optional
 from cohirf.sources.arrays import ArraySource
-from cohirf.sources.csv import count_titles, name_columns
+from cohirf.sources.csv import count_titles, has_names, name_columns, say_no_names
 from cohirf.sources.files import FileStamp
 from cohirf.sources.policy import CSV, READ
 from cohirf.sources.source import ColumnChoice
@@ -38,8 +38,9 @@ class SheetTable(Table):
         filled = [(number, line) for number, line in numbered if any(map(_is_filled, line))]
         cells = [[_to_text(cell) for cell in line] for _, line in filled[: CSV.records]]
         n_titles = 0 if header is False else count_titles(cells)
-        columns = name_columns(file.name, cells[n_titles] if cells else [], header)
-        rows = filled[n_titles + (header is not False) :]
+        has_header = has_names(cells[n_titles:]) if header is None else header
+        columns = name_columns(file.name, cells[n_titles] if cells else [], has_header=has_header)
+        rows = filled[n_titles + has_header :]
         self._lines = [number for number, _ in rows]
         self._table = arrow.table(
             {
@@ -49,8 +50,9 @@ class SheetTable(Table):
         )
         types = {field.name: str(field.type) for field in self._table.schema}
         super().__init__(file.name, types, (), [file])
-        if len(names) > 1:
-            self.format = f"sheet {sheet or names[0]!r} of {len(names)}"
+        said = [f"sheet {sheet or names[0]!r} of {len(names)}"] if len(names) > 1 else []
+        said += [say_no_names()] if header is None and not has_header else []
+        self.format = ", ".join(said)
 
     @property
     def n_rows(self) -> int:

@@ -142,12 +142,6 @@ FILES_REFUSED = {
         "data.csv has 2 columns, but line 3 has 1: repair the file, or give the delimiter of the "
         "file with --delimiter if it is not ','.",
     ),
-    "numbers as names": (
-        lambda: Path("data.csv").write_text("1,2\n3,4\n", encoding="utf-8"),
-        "fit data.csv",
-        "data.csv has only numbers in its first line: give --no-header if they are data, "
-        "--header if they are names.",
-    ),
     "a quotation mark that is not closed": (
         lambda: Path("data.csv").write_text('a,b\n"1,2\n' + "3,4\n" * 300_000, encoding="utf-8"),
         "fit data.csv",

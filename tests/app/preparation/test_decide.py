@@ -512,8 +512,61 @@ def test_a_number_that_means_missing_is_known_to_new_data():
 @pytest.mark.parametrize("first", [0, 1])
 def test_numbers_of_blocks_of_rows_are_an_id(first):
     pairs = np.repeat(np.arange(first, first + 21), 2)
-    assert decide(pairs).note == "left out: numbers blocks of rows, all of the same size"
+    assert decide(pairs).note == "left out: numbers blocks of rows"
+    assert decide(np.r_[pairs, [first + 21] * 5]).kind == "id"  # of any size
     assert decide(pairs + 1990).kind == "number"  # years
     assert decide(np.r_[pairs, pairs]).kind == "number"
     assert decide(pairs[1:]).kind == "number"
     assert decide(np.repeat(np.arange(1, 6), 20)).kind == "number"  # few, as of a design
+
+
+def test_whole_numbers_that_rise_from_block_to_block_behind_an_id_are_ids_too():
+    mother = np.repeat(3 * np.arange(30) ** 2, 2)
+    frame = pd.DataFrame({"kid": np.arange(60) * 7, "mom": mother, "x": X[:60]})
+    assert [note.kind for note in prepare(frame).preparation.describe()] == ["id", "id", "number"]
+    frame = frame[["x", "mom", "kid"]]  # rows may be sorted by what was measured
+    assert [note.kind for note in prepare(frame).preparation.describe()][1] == "number"
+    aged = frame.rename(columns={"mom": "age"})[["kid", "age", "x"]]
+    assert [note.kind for note in prepare(aged).preparation.describe()] == [
+        "id",
+        "number",
+        "number",
+    ]
+
+
+@pytest.mark.parametrize("name", ["villnum", "school_no", "stationid", "cluster", "isic_rev"])
+def test_numbers_of_things_are_codes_by_name(name):
+    codes = np.random.default_rng(0).integers(1, 9, size=len(X))
+    frame = pd.DataFrame({name: codes, "x": X})
+    assert prepare(frame).preparation.describe()[0].kind == "category"
+
+
+@pytest.mark.parametrize("name", ["enum", "platinum", "casino", "clusters"])
+def test_other_words_that_end_so_are_no_codes(name):
+    frame = pd.DataFrame({name: np.random.default_rng(0).integers(1, 9, size=len(X)), "x": X})
+    assert prepare(frame).preparation.describe()[0].kind == "number"
+
+
+def test_numbers_with_letters_and_zeros_in_front_are_codes():
+    cells = ["A", "01", "01.1", "02", "02.1", "B", "03", "03.1"] * 20
+    frame = pd.DataFrame({"parent": cells, "x": np.arange(160) % 7})
+    with pytest.warns(UserWarning, match="others such as 'A': it is taken as a category"):
+        prepared = prepare(frame)
+    assert prepared.preparation.describe()[0].kind == "category"
+
+
+def test_dates_of_which_most_have_no_time_have_no_hour():
+    days = pd.Timestamp("2001-01-01") + pd.to_timedelta(
+        np.random.default_rng(0).integers(5000, size=300), unit="D"
+    )
+    stamped = pd.Series(days).where(np.arange(300) % 8 > 0, pd.Timestamp("2013-10-01 22:20"))
+    frame = pd.DataFrame({"end": stamped, "x": np.arange(300) % 7})
+    assert not any(one.cycle == "hour" for one in prepare(frame).preparation.features)
+
+
+def test_what_rounding_leaves_of_a_zero_is_zero():
+    cells = np.r_[np.zeros(40), np.random.default_rng(0).normal(1 / 3, 0.1, size=40)]
+    prepared = prepare(pd.DataFrame({"x": cells}), scaling="standard")
+    again = prepared.preparation.to_original_units(prepared.array())
+    assert (again[:40] == 0).all()
+    np.testing.assert_allclose(again.ravel(), cells, rtol=1e-12)

@@ -109,7 +109,8 @@ Header = Annotated[
     switch(
         "--header/--no-header",
         "Data",
-        "Whether the first line of a CSV file or sheet contains column names; by default, it does.",
+        "Whether the first line of a CSV file or sheet contains column names; by default, unless "
+        "its cells are numbers above numbers.",
     ),
 ]
 Sheet = Annotated[

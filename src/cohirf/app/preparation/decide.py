@@ -40,7 +40,7 @@ from cohirf.wording import setting
 
 AS_ASKED = "as you asked"
 NAMED = "its name says so"
-BLOCKS = "numbers blocks of rows, all of the same size"
+BLOCKS = "numbers blocks of rows"
 
 
 def decide_all(found: Sequence[Evidence]) -> list[Column]:
@@ -49,7 +49,8 @@ def decide_all(found: Sequence[Evidence]) -> list[Column]:
     decided = list[Column]()
     for one in found:
         is_leading = all(getattr(other, "role", "") == "id" for other in decided)
-        decided.append(_decide(one, comma=comma, is_leading=is_leading))
+        follows_id = is_leading and len(decided) > 0
+        decided.append(_decide(one, comma=comma, is_leading=is_leading, follows_id=follows_id))
     return decided
 
 
@@ -66,10 +67,11 @@ def take_codes_back(found: Sequence[Evidence]) -> list[Column]:
     return taken
 
 
-def _decide(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
+def _decide(found: Evidence, *, comma: bool, is_leading: bool, follows_id: bool) -> Column:
     """Return the kind of a column.
 
-    ``comma`` if other columns have a decimal comma. ``is_leading`` if there are only ids before it.
+    ``comma`` if other columns have a decimal comma. ``is_leading`` if there are only ids before it,
+    ``follows_id`` if there is one.
     """
     if not (
         is_number(found.stored)
@@ -78,7 +80,7 @@ def _decide(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
         or found.n_present == 0
     ):
         return LeftOut(found.name, _say_unreadable(found), found.n_missing, role="other")
-    column = _choose(found, comma=comma, is_leading=is_leading)
+    column = _choose(found, comma=comma, is_leading=is_leading, follows_id=follows_id)
     n_gaps = found.n_missing + column.n_bad
     if not column.features or n_gaps <= DECISION.missing * found.n_rows:
         return column
@@ -105,7 +107,7 @@ def uses_comma(found: Evidence) -> bool:
     )
 
 
-def _choose(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
+def _choose(found: Evidence, *, comma: bool, is_leading: bool, follows_id: bool) -> Column:
     if found.n_present == 0:
         return LeftOut(found.name, "has no values", found.n_missing, role="empty")
     if found.is_counted and found.n_distinct == 1:
@@ -127,13 +129,23 @@ def _choose(found: Evidence, *, comma: bool, is_leading: bool) -> Column:
             found.name, f"{pair[0]} or {pair[1]}", found.n_missing, true=pair[0], false=pair[1]
         )
     best = best_tally(found, comma=comma)
-    if found.is_code and (best is None or best.is_whole) and not _may_be_years(found, best):
+    if _has_codes(found, best) and not _may_be_years(found, best):
         return _settle_codes(found, best)
     if found.stored.startswith("dictionary"):
         return _settle_text(found)
     if best is None or not _suits(found, best):
         return _settle_text(found)
-    return _settle_reading(found, best, is_leading=is_leading)
+    return _settle_reading(found, best, is_leading=is_leading, follows_id=follows_id)
+
+
+def _has_codes(found: Evidence, best: Tally | None) -> bool:
+    """Return whether cells are codes: whole numbers or mixed with letters, as the name says; or
+    with letters and zeros in front, such as A, 01 and 01.1.
+    """
+    has_others = best is None or best.n_bad > 0
+    if found.is_code:
+        return has_others or (best is not None and best.is_whole)
+    return has_others and found.has_zeros
 
 
 def _may_be_years(found: Evidence, best: Tally | None) -> bool:
@@ -288,10 +300,10 @@ def _repeats_other_units(found: Evidence, tally: Tally) -> bool:
     return len(times) > 0 and bool(times.mean() >= DECISION.rows_per_level)
 
 
-def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column:
+def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool, follows_id: bool) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
     if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
-        named = _find_id(found, best, is_leading=is_leading)
+        named = _find_id(found, best, is_leading=is_leading, follows_id=follows_id)
         if named is not None:
             return named
     if _counts_rows(best):
@@ -311,7 +323,7 @@ def _settle_reading(found: Evidence, best: Tally, *, is_leading: bool) -> Column
     return _make_reading(found, best)
 
 
-def _find_id(found: Evidence, best: Tally, *, is_leading: bool) -> LeftOut | None:
+def _find_id(found: Evidence, best: Tally, *, is_leading: bool, follows_id: bool) -> LeftOut | None:
     """Return whole numbers that name the rows as an id, or None if they are numbers."""
     words = words_of(found.name)
     ids = {"id", "ids", "pid", "uuid", "guid", "key", "index", "idx", "nr"}
@@ -331,21 +343,31 @@ def _find_id(found: Evidence, best: Tally, *, is_leading: bool) -> LeftOut | Non
     if is_leading and best.low_step > 0 and best.n_read >= DECISION.counting_rows:
         reason = "rises from row to row, as ids do"
         return LeftOut(found.name, reason, found.n_missing, role="id")
-    if _numbers_blocks(found, best):
+    if _numbers_blocks(found, best) or (follows_id and _rises(found, best)):
         return LeftOut(found.name, BLOCKS, found.n_missing, role="id")
     return None
 
 
 def _numbers_blocks(found: Evidence, tally: Tally) -> bool:
-    """Return whether cells number blocks of as many rows each, such as the rows of a subject."""
-    n_blocks = tally.high - tally.low + 1
+    """Return whether cells number blocks of rows, such as the rows of a subject, from the first
+    block on.
+    """
+    is_counting = tally.low in (0, 1) and (tally.low_step, tally.high_step) == (0, 1)
+    return is_counting and _rises(found, tally)
+
+
+def _rises(found: Evidence, tally: Tally) -> bool:
+    """Return whether whole numbers rise from block to block of rows, and their name is not that of
+    a measure by which rows are sorted.
+    """
+    n_blocks = found.n_distinct
     return (
         found.is_counted
         and tally.n_read == found.n_rows
-        and tally.low in (0, 1)
-        and (tally.low_step, tally.high_step) == (0, 1)
+        and tally.low_step == 0
+        and found.n_rows >= DECISION.rows_per_block * n_blocks
         and n_blocks >= DECISION.counting_rows
-        and len(set(found.counts.values())) == 1
+        and not is_called(found.name, NAME.measures)
     )
 
 
@@ -381,7 +403,11 @@ def _make_reading(found: Evidence, best: Tally) -> Number | Date:
     if has_day:
         steps = dict(best.steps)
         steps["weekday"] = steps["weekday"][steps["weekday"] > 0]
-        cycles = tuple(cycle for cycle in CYCLES if _is_cyclic(steps[cycle]))
+        # dates of which most have no time: that of the others says when they were written
+        has_time = 2 * best.n_midnight <= best.n_read
+        cycles = tuple(
+            cycle for cycle in CYCLES if (has_time or cycle != "hour") and _is_cyclic(steps[cycle])
+        )
     else:
         cycles = ("hour",)
     said = ["elapsed days"] if has_day else []

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cohirf import progress
 from cohirf.app.preparation.kinds import (
     CYCLES,
+    DAY,
     Name,
     is_number,
     is_text,
@@ -37,6 +38,7 @@ from cohirf.app.preparation.readings import (
     find_date_formats,
     find_unit,
     have_codes,
+    have_zeros,
     read_plain,
 )
 from cohirf.optional import import_optional
@@ -76,6 +78,7 @@ class Tally(Strays):
     low_step: float = np.inf
     high_step: float = -np.inf
     last: float = np.nan
+    n_midnight: int = 0  # of dates: cells at 0:00, as dates without a time have
     # of dates: cells in each hour, on each weekday
     steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
@@ -98,6 +101,7 @@ class Tally(Strays):
         self.high_step = float(np.fmax.reduce(steps, initial=self.high_step))
         self.last = float(present[-1])
         if isinstance(self.reading, DateReading):
+            self.n_midnight += int(np.count_nonzero(present % DAY == 0))
             for cycle, (_, n_steps) in CYCLES.items():
                 step = (phase(present, cycle) * n_steps + 1e-9).astype(np.int64)
                 counted = np.bincount(step, minlength=n_steps)
@@ -128,6 +132,8 @@ class Evidence:
     is_whole: bool = True  # whether all cells of text are whole numbers
     # whether whole numbers are codes: its name says so, or they would lose digits, like 007
     is_code: bool = False
+    # whether some cell of text that is not whole begins with a 0 that a number has not: 01.1
+    has_zeros: bool = False
     # "." and "," in cells that could be numbers with either
     separators: set[str] = field(default_factory=set)
     n_spaces: int = 0  # between words
@@ -202,6 +208,7 @@ class Evidence:
                 tally.add(cells, text, self.n_rows)
         else:
             self.is_whole = False
+            self.has_zeros = self.has_zeros or have_zeros(text)
             if len(self.tallies) == 1:
                 new = []
             else:
@@ -274,8 +281,19 @@ def is_code_name(name: Name) -> bool:
     words = words_of(name)
     if not words:
         return False
-    is_thing = words[-1] in NAME.things and NAME.whose.union(NAME.things).issuperset(words[:-1])
+    if len(words) > 1 and words[-1] in NAME.number_endings:  # school_no
+        words = [*words[:-2], words[-2] + words[-1]]
+    is_thing = words[-1] in NAME.things or _numbers_thing(words[-1])
+    is_thing = is_thing and NAME.whose.union(NAME.things).issuperset(words[:-1])
     return is_thing or words[-1].endswith(NAME.code_endings) or is_called(name, NAME.codes)
+
+
+def _numbers_thing(word: str) -> bool:
+    """Return whether a word is the number of a thing, such as villnum: that of a village."""
+    ending = next((one for one in NAME.number_endings if word.endswith(one)), "")
+    begin = word.removesuffix(ending)
+    is_long = ending != "" and len(begin) >= NAME.letters
+    return is_long and any(thing.startswith(begin) for thing in NAME.things)
 
 
 def _may_be_codes(stored: str) -> bool:

@@ -36,6 +36,7 @@ class NamePolicy:
         {
             *("zip", "zipcode", "postcode", "postal", "plz", "fips", "isbn", "ean", "sku"),
             *("phone", "tel", "telephone", "iso", "naics", "sic", "icd", "cusip", "geoid"),
+            *("isic", "nace", "sitc"),
         }
     )
     code_endings: tuple[str, ...] = ("code", "fips")  # of the last word, as in cowcode
@@ -52,8 +53,13 @@ class NamePolicy:
             *("religion", "denomination", "nationality", "language", "tribe", "caste", "sex"),
             *("gender", "species", "genus", "breed", "brand", "manufacturer", "vendor"),
             *("supplier", "type", "subject", "patient", "student", "teacher", "rater"),
+            *("cluster", "household", "family", "block", "plot", "litter", "batch", "curve"),
         }
     )
+    # Behind the beginning of such a word, as in villnum: the number of a thing, and at least so
+    # many letters of it.
+    number_endings: tuple[str, ...] = ("num", "no", "nr", "id")
+    letters: int = 3
     # Words before it that say whose thing it is; others may say what of it is measured, as in
     # "MPG city" and "years in city".
     whose: frozenset[str] = frozenset(
@@ -61,6 +67,25 @@ class NamePolicy:
             *("birth", "home", "work", "origin", "dest", "destination", "from", "to", "start"),
             *("end", "first", "last", "main", "current", "own", "census", "us", "local", "sub"),
             *("mother", "father", "respondent", "customer", "store", "school", "primary", "x"),
+        }
+    )
+    # What rises from row to row because rows are sorted by it: no number of a block of rows.
+    measures: frozenset[str] = frozenset(
+        {
+            *("age", "ages", "year", "years", "yr", "quarter", "month", "months", "week", "weeks"),
+            *("day", "days", "date", "hour", "hours", "minute", "minutes", "second", "seconds"),
+            *("time", "times", "duration", "dose", "doses", "level", "distance", "height"),
+            *(
+                "size",
+                "length",
+                "width",
+                "weight",
+                "temperature",
+                "speed",
+                "rank",
+                "score",
+                "count",
+            ),
         }
     )
     # Below the name "school", whole numbers up to this one may be the years that someone was there.
@@ -88,6 +113,7 @@ class DecisionPolicy:
     words_of_text: int = 3  # on average; text that names something has fewer words than free text
     # numbers and dates that count rows, or blocks of rows; fewer can be so by chance
     counting_rows: int = 20
+    rows_per_block: int = 2  # on average, at least
     # Dates that only rise, or only fall, from row to row count rows if no step is more than four
     # times another: months differ, and markets are closed on up to three days. Numbers may only be
     # rounded: a population that grows steadily is measured.
@@ -115,6 +141,7 @@ class ScalePolicy:
     known: float = 0.8  # share of cells; a column with fewer has less weight
     # times the range of all other cells: so far from these, a few cells have no part in the scale
     far: float = 3.0
+    rounding: int = 4  # errors of one operation that scaling a cell and scaling it back may leave
     bad: float = 0.5  # share of the cells of a column of other data that cannot be read
     filled: float = 0.5  # share of the columns of a row; with more, the row is mostly guessed
     # memory: bytes of a block whose statistics are computed; cells whose median is exact, that of

@@ -162,6 +162,9 @@ class Preparation:
             values *= self.scale
         if self.offset is not None:
             values += self.offset
+            # the rest of a 0 that was scaled and scaled back
+            rest = SCALE.rounding * np.finfo(np.float64).eps * np.abs(self.offset)
+            values[np.abs(values) <= rest] = 0.0
         return values
 
     def describe(self) -> list[ColumnNote]:

@@ -193,6 +193,11 @@ def have_codes(text: Any) -> bool:
     return bool(compute().any(compute().match_substring_regex(text, pattern)).as_py())
 
 
+def have_zeros(text: Any) -> bool:
+    """Return whether some cell of clean text begins with a 0 that a number would not have."""
+    return bool(compute().any(compute().match_substring_regex(text, r"^0\d")).as_py())
+
+
 def find_date_formats(sample: Any) -> list[DateReading]:
     """Return the formats that read at least half of some clean text without missing cells."""
     first = sample[
