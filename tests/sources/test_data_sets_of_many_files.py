@@ -120,6 +120,38 @@ def test_another_column_in_one_file_is_named(folder, ending, tmp_path):
         open_source(tmp_path)
 
 
+def test_a_column_that_only_a_later_file_has_is_named(ending, tmp_path):
+    for number, names in enumerate(("ac", "acz")):
+        write(pa.table({name: [1.0, 2.0] for name in names}), tmp_path / f"part-{number}.{ending}")
+    with pytest.raises(ValueError, match=f"part-1.{ending}: column 'z' is .* but missing in .*0"):
+        open_source(tmp_path)
+    assert open_source(tmp_path, columns=["c"]).n_rows == 4
+
+
+def test_files_of_no_bytes_are_named(ending, tmp_path, objects):
+    for number in range(3):
+        path = tmp_path / f"part-{number}.{ending}"
+        write(pa.table({"a": [1.0, 2.0]}), path)
+        content = b"" if number else path.read_bytes()
+        path.write_bytes(content)
+        objects.put(f"bucket/stopped/{path.name}", content)
+    for place in (tmp_path, "s3://bucket/stopped"):
+        with pytest.raises(ValueError, match=r"2 of 3 files have 0 bytes: .*part-1.*part-2"):
+            open_source(place)
+
+
+@pytest.mark.parametrize("where", ["here", "s3"])
+def test_names_that_look_like_patterns_are_names(where, ending, tmp_path, objects):
+    places = [f"rows[1]/a.{ending}", f"rows1/a.{ending}", f"b[2].{ending}", f"b2.{ending}"]
+    for number, place in enumerate(places):
+        write(pa.table({"a": [float(number)]}), tmp_path / place)
+        objects.put(f"bucket/names/{place}", (tmp_path / place).read_bytes())
+    start = str(tmp_path) if where == "here" else "s3://bucket/names"
+    asked = ["rows[1]", f"rows[1]/a.{ending}", "rows[1]/", f"b[2].{ending}", f"b[23].{ending}"]
+    found = [open_source(f"{start}/{place}").take([0]).item() for place in asked]
+    assert found == [0, 0, 0, 2, 3]
+
+
 def test_a_folder_that_has_the_name_of_a_file_is_read(objects, ending, X, folder):
     for number in range(4):
         content = (folder / "flat" / f"part-{number}.{ending}").read_bytes()

@@ -71,3 +71,36 @@ def test_a_lazy_frame_with_text_is_prepared():
 def test_text_is_refused_as_in_a_file():
     with pytest.raises(ValueError, match="The stream: column 'kind' has type"):
         open_source(pl.DataFrame({"kind": ["x"]}).lazy())
+
+
+def test_a_query_of_polars_that_fails_is_named():
+    frame = pl.DataFrame({"a": [1.0]}).lazy().select("z")
+    with pytest.raises(ValueError, match=r"^data, a LazyFrame of polars, .*z.*: repair the query"):
+        open_source(frame)
+
+
+def test_a_query_of_duckdb_that_fails_is_named():
+    duckdb = pytest.importorskip("duckdb")
+    query = duckdb.connect().sql("select cast(x as double) as a from (values ('b')) t(x)")
+    with pytest.raises(ValueError, match=r"^data, a DuckDBPyRelation of duckdb, .*: repair the"):
+        open_source(query)
+
+
+def test_a_stream_that_breaks_is_named(X):
+    def batches():
+        yield from as_reader(X)
+        raise RuntimeError("the sensor is gone")
+
+    stream = pa.RecordBatchReader.from_batches(as_reader(X).schema, batches())
+    with pytest.raises(
+        ValueError, match=r"^data, a RecordBatchReader of pyarrow, .*sensor is gone"
+    ):
+        open_source(stream)
+
+
+def test_repeated_columns_of_a_stream_are_named():
+    table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
+    with pytest.raises(
+        ValueError, match=r"^The stream: the column name 'a' appears more than once"
+    ):
+        open_source(table.to_reader())

@@ -339,7 +339,7 @@ class JoinedCsv(Table):
     def __init__(self, name: str, tables: Sequence[CsvTable]) -> None:
         super().__init__(name, tables[0].types, (), [file for one in tables for file in one._files])
         self._tables = list(tables)
-        self.parts = {table.name: table.types for table in tables}
+        self._name_parts((table.name, table.types) for table in tables)
         self.format = tables[0].format
 
     def read(
@@ -351,8 +351,8 @@ class JoinedCsv(Table):
 
     def to_source(self, columns: ColumnChoice = None) -> Source:
         """Convert columns of numbers of all files to one temporary Arrow file."""
-        for name in choose_names(self._tables[0].name, list(self.types), columns):
-            self.refuse_difference(name, ", or choose others with columns=[...]")
+        names = choose_names(self._tables[0].name, list(self.types), columns)
+        self.refuse_differences(names, columns)
         types = self._tables[0].infer_types(columns)
         for table in self._tables[1:]:
             others = table.infer_types(list(types))

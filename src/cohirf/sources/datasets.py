@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cohirf.sources.files import StoredFile
 from cohirf.sources.remote import Location, Url, each, list_objects, show, stamp
+from cohirf.wording import listed
 
 Parts = tuple[str, ...]  # the names of folders, and that of the file
 
@@ -29,10 +30,16 @@ class DataSet:
 
 
 def is_pattern(place: Location) -> bool:
-    """Return whether a place is a pattern of names, and not that of a file."""
-    if isinstance(place, Url):
-        return has_magic(place.key)
-    return has_magic(str(place)) and not place.exists()
+    """Return whether a place is a pattern of names, and not that of a file: ``rows[1].npy``."""
+    if not isinstance(place, Url):
+        return has_magic(str(place)) and not place.exists()
+    if not has_magic(place.key):
+        return False
+    try:
+        stamp(place)
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def list_files(place: Location) -> list[Path | StoredFile]:
@@ -51,13 +58,26 @@ def list_files(place: Location) -> list[Path | StoredFile]:
     wanted = [part for part in place.key.split("/") if part]
     fixed = next((n for n, part in enumerate(wanted) if has_magic(part)), len(wanted))
     objects = list_objects(place.with_key("/".join(wanted[:fixed])))
-    there = [(tuple(file.url.key.split("/")), file) for file in objects]
-    return [file for parts, file in sorted(there, key=lambda one: one[0]) if _fits(parts, wanted)]
+    there = {tuple(file.url.key.split("/")): file for file in objects}
+    # the name of a folder may look like a pattern: rows[1]
+    named = [parts for parts in there if parts[: len(wanted)] == tuple(wanted)]
+    return [there[parts] for parts in sorted(named or there) if _fits(parts, wanted)]
 
 
 def open_set(place: Location, files: list[Path | StoredFile]) -> DataSet:
-    """Return files as they are now."""
-    return DataSet(show(place), each(stamp, files))
+    """Return files as they are now.
+
+    Raise ValueError if some have 0 bytes: whoever wrote them may have been stopped.
+    """
+    name = show(place)
+    found = each(stamp, files)
+    empty = [file.name for file in found if not file.size]
+    if empty:
+        raise ValueError(
+            f"{name}: {len(empty):,} of {len(found):,} files have 0 bytes: {listed(empty)}. Write "
+            "them again, or move them away if they have no rows."
+        )
+    return DataSet(name, found)
 
 
 def _walk(path: Path) -> Iterator[Path]:
@@ -87,7 +107,7 @@ def _match(parts: Parts, wanted: Sequence[str]) -> Parts | None:
     if wanted[0] == "**":
         tails = (_match(parts[skipped:], wanted[1:]) for skipped in range(len(parts)))
         return next((tail for tail in tails if tail is not None), None)
-    if parts and fnmatchcase(parts[0], wanted[0]):
+    if parts and (parts[0] == wanted[0] or fnmatchcase(parts[0], wanted[0])):
         return _match(parts[1:], wanted[1:])
     return None
 

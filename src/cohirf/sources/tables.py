@@ -169,6 +169,10 @@ class Table(ABC):
         """Return how messages call each of the given rows."""
         return {row: f"row {row}" for row in rows}
 
+    def _name_parts(self, parts: Iterable[tuple[str, Types]]) -> None:
+        """Note the types of the columns in each file; equal ones are stored once."""
+        self.parts = {name: self.types if types == self.types else types for name, types in parts}
+
     def refuse_difference(self, column: str, remedy: str = "") -> None:
         """Raise ValueError if a column has different types in the files of a folder."""
         for file, types in self.parts.items():
@@ -180,6 +184,15 @@ class Table(ABC):
                     f"{next(iter(self.parts))}: write the files with the same columns{remedy}."
                 )
 
+    def refuse_differences(self, names: Sequence[str], columns: ColumnChoice) -> None:
+        """Raise ValueError if one of the columns that are read differs between files.
+
+        Where no ``columns`` were chosen, the files must have the same ones.
+        """
+        others = (name for types in self.parts.values() for name in types)
+        for name in dict.fromkeys([*names, *(others if columns is None else ())]):
+            self.refuse_difference(name, ", or choose others with columns=[...]")
+
     def choose_numbers(self, columns: ColumnChoice) -> list[NumberColumn]:
         """Return the chosen columns, all of which must have numbers.
 
@@ -189,12 +202,7 @@ class Table(ABC):
         names = choose_names(file, list(self.types), columns)
         if columns is None:
             names = [name for name in names if name not in self.index]
-        if columns is not None:
-            others = []
-        else:
-            others = [name for types in self.parts.values() for name in types]
-        for name in dict.fromkeys([*names, *others]):
-            self.refuse_difference(name, ", or choose others with columns=[...]")
+        self.refuse_differences(names, columns)
         found = []
         for name in names:
             column = NumberColumn.of(name, self.types[name])
@@ -266,19 +274,23 @@ class ParquetTable(StoredTable):
     def __init__(self, data: str | os.PathLike[str] | StoredFile | DataSet) -> None:
         files = data.files if isinstance(data, DataSet) else [stamp(data)]
         described = each(self._describe, files)
-        # of each row group: file, number in it, and number of rows
-        self._groups: list[tuple[int, int, int]] = [
-            (number, group, n_rows)
-            for number, (_, _, sizes) in enumerate(described)
-            for group, n_rows in enumerate(sizes)
-        ]
+        # file, number in it, and number of rows of each row group: an array, because a large data
+        # set has hundreds of thousands, which are sent to each worker
+        self._groups = np.array(
+            [
+                (number, group, n_rows)
+                for number, (_, _, sizes) in enumerate(described)
+                for group, n_rows in enumerate(sizes)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 3)
         name = data.name if isinstance(data, DataSet) else files[0].name
         super().__init__(name, *described[0][:2], files)
         if isinstance(data, DataSet):
             self.pinned = data.pinned
-            self.parts = {
-                file.name: types for file, (types, _, _) in zip(files, described, strict=True)
-            }
+            self._name_parts(
+                (file.name, types) for file, (types, _, _) in zip(files, described, strict=True)
+            )
 
     @classmethod
     def join(cls, data: DataSet, **options: Any) -> Table:
@@ -298,14 +310,16 @@ class ParquetTable(StoredTable):
     @property
     def sizes(self) -> list[int]:
         """The number of rows of each row group."""
-        return [n_rows for _, _, n_rows in self._groups]
+        return list(self._groups[:, 2].tolist())
 
     def read(
         self, columns: Sequence[str], start: int = 0, row_bytes: int | None = None
     ) -> Iterator[Any]:
         """Yield small batches, so that a long row group is never decoded as a whole."""
         n_rows = min(READ.piece_rows, rows_within(READ.piece_bytes, row_bytes or 8 * len(columns)))
-        first_file, first_group, _ = self._groups[start] if self._groups else (0, 0, 0)
+        first_file, first_group, _ = (
+            self._groups[start].tolist() if len(self._groups) else (0, 0, 0)
+        )
         for file in self._files[first_file:]:
             with (
                 reading(file, "Parquet"),
@@ -325,7 +339,7 @@ class JoinedTable(StoredTable):
             name, tables[0].types, tables[0].index, [file for one in tables for file in one._files]
         )
         self._tables = list(tables)
-        self.parts = {table.name: table.types for table in tables}
+        self._name_parts((table.name, table.types) for table in tables)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -358,14 +372,15 @@ class ArrowTable(StoredTable):
         """Return the files of a data set as one table."""
         return JoinedTable(data.name, each(cls, data.files))
 
-    def __init__(self, path: str | os.PathLike[str] | StoredFile) -> None:
+    def __init__(self, path: str | os.PathLike[str] | StoredFile, *, name: str = "") -> None:
         self.path = path  # a temporary file exists as long as it is referenced
         self._file = stamp(path)
         with reading(self._file, "an Arrow file"), open_file(self._file) as file:
             # a stream has no list of its batches
             self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)
             schema = self._open_batches(file).schema
-        super().__init__(self._file.name, *_read_schema(self._file.name, schema), [self._file])
+        name = name or self._file.name
+        super().__init__(name, *_read_schema(name, schema), [self._file])
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -462,20 +477,9 @@ class StreamTable(ArrowTable):
 
     def __init__(self, stream: Any) -> None:
         target = TemporaryFile()
-        if hasattr(stream, "sink_ipc"):  # a lazy frame of polars, which need not fit into memory
-            levels = import_optional("polars", "arrow", "A lazy frame").CompatLevel
-            stream.sink_ipc(target.file, compression="uncompressed", compat_level=levels.oldest())
-        else:
-            arrow = import_optional("pyarrow", "arrow", "A stream of record batches")
-            with (
-                arrow.RecordBatchReader.from_stream(stream) as reader,
-                arrow.ipc.new_file(target.file, reader.schema) as writer,
-            ):
-                for batch in reader:
-                    writer.write_batch(batch)
-        target.file.flush()
-        super().__init__(target)
-        self.name = "The stream"
+        with naming("The stream", "a stream", lambda message: _explain_stream(stream, message)):
+            _write_stream(stream, target.file)
+        super().__init__(target, name="The stream")
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
         """Yield chunks of the rows, and not when they were written."""
@@ -489,6 +493,35 @@ def is_stream(data: Any) -> bool:
     is_query = type(data).__module__.partition(".")[0] in ("duckdb", "_duckdb")
     has_rows = hasattr(data, "__len__") or hasattr(data, "num_rows")  # it is in memory
     return hasattr(data, "__arrow_c_stream__") and (is_query or not has_rows)
+
+
+def _write_stream(stream: Any, file: IO[bytes]) -> None:
+    """Write what a query or a stream yields as an Arrow file, as it comes."""
+    if hasattr(stream, "sink_ipc"):  # a lazy frame of polars, which need not fit into memory
+        levels = import_optional("polars", "arrow", "A lazy frame").CompatLevel
+        stream.sink_ipc(file, compression="uncompressed", compat_level=levels.oldest())
+    else:
+        arrow = import_optional("pyarrow", "arrow", "A stream of record batches")
+        with (
+            arrow.RecordBatchReader.from_stream(stream) as reader,
+            arrow.ipc.new_file(file, reader.schema) as writer,
+        ):
+            for batch in reader:
+                writer.write_batch(batch)
+    file.flush()
+
+
+def _explain_stream(stream: Any, message: str) -> str:
+    """Return what failed, and what to do, given the message of a library of queries."""
+    if hasattr(stream, "sink_ipc"):
+        remedy = "repair the query, whose collect() says more"
+    elif hasattr(stream, "fetchall"):
+        remedy = "repair the query, whose fetchall() says more"
+    else:
+        remedy = "a stream is read once: make it anew, or give its batches as a table"
+    package = type(stream).__module__.partition(".")[0].strip("_")
+    what = f"{type(stream).__name__} of {package}"
+    return f"data, a {what}, cannot be read: {message.removesuffix('.')}: {remedy}."
 
 
 class FrameTable(Table):
