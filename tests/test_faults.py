@@ -64,7 +64,7 @@ EXIT_CODE = 77
 
 @pytest.fixture(autouse=True)
 def sync_after_each_batch(monkeypatch):
-    monkeypatch.setattr(checkpoint, "SYNC_SECONDS", -1)
+    monkeypatch.setitem(vars(checkpoint.CHECKPOINT), "sync_seconds", -1)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cohirf.store.archive import Archive
-from cohirf.store.checkpoint import CHECKPOINT_KIND, CHECKPOINT_VERSION
+from cohirf.store.checkpoint import CHECKPOINT
 from cohirf.store.files import CONTENT_ERRORS
 
 
@@ -21,7 +21,7 @@ def count_records(path: Path) -> int:
         # the first one identifies the fit
         archive = Archive(file)
         n_records = -1
-        archive.open(CHECKPOINT_KIND, CHECKPOINT_VERSION)
+        archive.open(*CHECKPOINT.kind)
         with suppress(*CONTENT_ERRORS):  # damaged records are not resumed from
             while archive.read() is not None:
                 n_records += 1

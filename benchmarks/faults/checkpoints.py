@@ -44,7 +44,7 @@ from benchmarks._common import Table, flip_bit, make_parser, parse
 from benchmarks.faults import count_records
 from cohirf import CoHiRF, open_source
 from cohirf.datasets import make_spheres
-from cohirf.store.checkpoint import JOURNAL, LOCK
+from cohirf.store.checkpoint import CHECKPOINT
 from cohirf.store.files import CheckpointError, CheckpointWarning
 
 LOG = "COHIRF_KILLS_LOG"
@@ -224,7 +224,7 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
     # it takes longer to start processes
     longest = seconds * (0.2 if job.backend == "threading" else 0.8)
     while True:
-        committed = set(calls[: job.n_runs * count_records(checkpoint / JOURNAL)])
+        committed = set(calls[: job.n_runs * count_records(checkpoint / CHECKPOINT.journal)])
         log = folder / "logs" / str(count.kills)
         child = start(
             lambda log=log: job.run(log, folder / "found.npz", n_jobs=2, checkpoint=checkpoint)
@@ -249,7 +249,9 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
 def strays(checkpoint: Path, scratch: Path) -> set[str]:
     """Return files that should not be there."""
     found = {file.name for file in checkpoint.iterdir()} if checkpoint.exists() else set()
-    return (found - {JOURNAL, LOCK}) | {file.name for file in scratch.iterdir()}
+    return (found - {CHECKPOINT.journal, CHECKPOINT.lock}) | {
+        file.name for file in scratch.iterdir()
+    }
 
 
 def bench_kills(n_kills: int, n_in_processes: int, n_rows: int, rng: np.random.Generator) -> bool:
@@ -280,16 +282,16 @@ def bench_kills(n_kills: int, n_in_processes: int, n_rows: int, rng: np.random.G
 
 def flips(folder: Path, n_flips: int, rng: np.random.Generator) -> Iterator[tuple[Path, bytes]]:
     """Yield the journal with a flipped bit."""
-    whole = (folder / JOURNAL).read_bytes()
+    whole = (folder / CHECKPOINT.journal).read_bytes()
     for _ in range(n_flips):
-        yield folder / JOURNAL, flip_bit(whole, rng)
+        yield folder / CHECKPOINT.journal, flip_bit(whole, rng)
 
 
 def cuts(folder: Path, step: int) -> Iterator[tuple[Path, bytes]]:
     """Yield the journal cut short at each of its bytes, or at every so many."""
-    whole = (folder / JOURNAL).read_bytes()
+    whole = (folder / CHECKPOINT.journal).read_bytes()
     for length in range(0, len(whole), step):
-        yield folder / JOURNAL, whole[:length]
+        yield folder / CHECKPOINT.journal, whole[:length]
 
 
 def classify(fit: Callable[[], Any], expected: Any) -> str:

@@ -51,7 +51,7 @@ from cohirf.app.cli.summary import summarize_model
 from cohirf.app.explain import describe_clusters
 from cohirf.store.archive import Archive
 from cohirf.store.files import ModelFileError
-from cohirf.store.models import MODEL_KIND, MODEL_VERSION
+from cohirf.store.models import MODEL
 
 SECONDS = 60  # of processor time in a case: most take a tenth of one
 ROOM = 2**30  # bytes of address space for everything that a loaded model does
@@ -258,7 +258,7 @@ def craft(records: list[Record], rng: np.random.Generator) -> list[Record]:
 def read_records(path: Path) -> list[Record]:
     with path.open("rb", buffering=0) as file:
         archive = Archive(file)
-        archive.open(MODEL_KIND, MODEL_VERSION)
+        archive.open(*MODEL)
         return list(iter(archive.read, None))
 
 
@@ -266,7 +266,7 @@ def write_records(path: Path, records: list[Record]) -> bool:
     """Write records with digests that fit; return False if JSON cannot hold them."""
     with path.open("wb", buffering=0) as file:
         archive = Archive(file)
-        archive.begin(MODEL_KIND, MODEL_VERSION)
+        archive.begin(*MODEL)
         try:
             for content, arrays in records:
                 archive.append(content, [np.ascontiguousarray(array) for array in arrays])

@@ -41,7 +41,7 @@ from benchmarks.faults import count_records
 from benchmarks.faults.checkpoints import strays, wait
 from cohirf import CoHiRF, open_source
 from cohirf.datasets import make_spheres
-from cohirf.store.checkpoint import JOURNAL
+from cohirf.store.checkpoint import CHECKPOINT
 
 SHARED = Path("/dev/shm")
 KINDS = ("parent", "worker", "interrupt")
@@ -238,7 +238,9 @@ def torture(job: Job, max_kills: int, patience: float, rng: np.random.Generator)
         group = job.start()
         enough = count.kills.total() >= max_kills
         status = (
-            wait(group, 3600) if enough else wait_for_a_time(group, job.checkpoint / JOURNAL, rng)
+            wait(group, 3600)
+            if enough
+            else wait_for_a_time(group, job.checkpoint / CHECKPOINT.journal, rng)
         )
         had_workers = bool(workers(group))
         kind = "end"

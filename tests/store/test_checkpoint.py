@@ -25,11 +25,8 @@ import cohirf.fit_identity
 import cohirf.fitting.settings
 from cohirf import CoHiRF, open_source
 from cohirf.fit_identity import FREE_PARAMETERS
-from cohirf.store import checkpoint
 from cohirf.store.archive import Archive
-from cohirf.store.checkpoint import CHECKPOINT_KIND as KIND
-from cohirf.store.checkpoint import CHECKPOINT_VERSION as VERSION
-from cohirf.store.checkpoint import open_checkpoint
+from cohirf.store.checkpoint import CHECKPOINT, open_checkpoint
 from cohirf.store.files import CheckpointError, CheckpointWarning
 from resumable import Cells, StoppedKMeans, X, fit, make_model, result
 from systems import posix_only
@@ -555,7 +552,7 @@ def beginning_of(path):
     """
     with (path / "journal").open("rb", buffering=0) as file:
         archive = Archive(file)
-        archive.open(KIND, VERSION)
+        archive.open(*CHECKPOINT.kind)
         return archive.read()[0]["fit"], lambda: pytest.fail("settled already"), len(X)
 
 
@@ -614,7 +611,7 @@ def test_batches_are_brought_to_disk_now_and_then_and_at_the_end(path, monkeypat
     synced = []
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.fstat(fd).st_ino), fsync(fd)))
-    monkeypatch.setattr(checkpoint, "SYNC_SECONDS", -1)
+    monkeypatch.setitem(vars(CHECKPOINT), "sync_seconds", -1)
     _, calls = fit(make_model(path))
     assert synced.count((path / "journal").stat().st_ino) == 1 + len(calls) + 1
 
@@ -635,14 +632,14 @@ def test_row_numbers_that_the_data_does_not_have_are_computed_again(half_done):
     expected, _ = whole_fit()
     with (half_done / "journal").open("rb", buffering=0) as file:
         old = Archive(file)
-        old.open(KIND, VERSION)
+        old.open(*CHECKPOINT.kind)
         records = list(iter(old.read, None))
     content, arrays = records[1]
     rows = content["outcome"]["ContractedRun"]["survivors"]["rows"]
     arrays[rows] = np.full_like(arrays[rows], np.iinfo(arrays[rows].dtype).max)
     with (half_done / "journal").open("wb", buffering=0) as file:
         new = Archive(file)
-        new.begin(KIND, VERSION)
+        new.begin(*CHECKPOINT.kind)
         for record in records:
             new.append(*record)
     with pytest.warns(CheckpointWarning, match="is damaged at byte .* computed again"):

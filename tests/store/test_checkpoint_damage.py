@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from cohirf import open_source
-from cohirf.store.checkpoint import CHECKPOINT_KIND as KIND
-from cohirf.store.checkpoint import CHECKPOINT_VERSION as VERSION
+from cohirf.store.checkpoint import CHECKPOINT
 from cohirf.store.files import CheckpointError, CheckpointWarning
 from resumable import Cells, X, fit, make_model, result
+
+KIND = CHECKPOINT.kind
 
 # batches are tiny here, so that there are many
 pytestmark = pytest.mark.filterwarnings("ignore::cohirf.ThinBatchesWarning")
@@ -197,13 +198,13 @@ def test_what_is_no_beginning_is_refused(journal):
         fit(model(path), open_source(DATA))
 
 
-@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+@pytest.mark.parametrize("version", [KIND.version - 1, KIND.version + 1])
 def test_another_format_is_refused(version, journal):
-    lines = [f"{KIND} {number}\n".encode() for number in (VERSION, version)]
+    lines = [f"{KIND.name} {number}\n".encode() for number in (KIND.version, version)]
     journal.write_bytes(journal.read_bytes().replace(*lines, 1))
     with refused(
         f"{journal} cannot be used: it has format version {version}, and this version of cohirf "
-        f"reads version {VERSION}. Use the version of cohirf that wrote it, or delete "
+        f"reads version {KIND.version}. Use the version of cohirf that wrote it, or delete "
         f"{journal.parent} to start again."
     ):
         fit(model(journal.parent), open_source(DATA))

@@ -33,9 +33,7 @@ from cohirf.rows.later import Later
 from cohirf.store import archive
 from cohirf.store.archive import Archive
 from cohirf.store.files import ModelFileError
-from cohirf.store.models import MODEL_KIND as KIND
-from cohirf.store.models import MODEL_VERSION as VERSION
-from cohirf.store.models import Origin, load, load_about
+from cohirf.store.models import MODEL, Origin, load, load_about
 from cohirf.summary.rows import Part, RowMap, RowResults
 from cohirf.summary.state import FinalClusters
 from systems import posix_only
@@ -347,13 +345,16 @@ def test_a_path_without_a_model_is_named(tmp_path):
             load(tmp_path / "file")
 
 
-@pytest.mark.parametrize("version", [VERSION + 1, VERSION - 1])
+@pytest.mark.parametrize("version", [MODEL.version + 1, MODEL.version - 1])
 def test_another_format_is_refused_with_a_remedy(path, version):
     path.write_bytes(
-        path.read_bytes().replace(f"{KIND} {VERSION}\n".encode(), f"{KIND} {version}\n".encode(), 1)
+        path.read_bytes().replace(
+            f"{MODEL.name} {MODEL.version}\n".encode(), f"{MODEL.name} {version}\n".encode(), 1
+        )
     )
     with pytest.raises(
-        ModelFileError, match=f"has format version {version}, .* reads version {VERSION}. .* fit"
+        ModelFileError,
+        match=f"has format version {version}, .* reads version {MODEL.version}. .* fit",
     ):
         load(path)
 
@@ -365,12 +366,12 @@ def forge(path, change):
     """Write the file again with changed records and digests that fit, as an attacker would."""
     with path.open("rb", buffering=0) as file:
         old = Archive(file)
-        old.open(KIND, VERSION)
+        old.open(*MODEL)
         records = list(iter(old.read, None))
     records = change(*records) or records
     with path.open("wb", buffering=0) as file:
         new = Archive(file)
-        new.begin(KIND, VERSION)
+        new.begin(*MODEL)
         for record in records:
             new.append(*record)
 
@@ -590,9 +591,8 @@ def write_record(path, text):
 
     It is refused before its digest.
     """
-    lengths = archive.LENGTHS.pack(b"cRec", len(text), 0)
-    frame = lengths + archive.CHECKSUM.pack(archive.zlib.crc32(lengths))
-    path.write_bytes(f"{KIND} {VERSION}\n".encode() + frame + text + bytes(32))
+    frame = archive.RECORD.frame(len(text), 0)
+    path.write_bytes(f"{MODEL.name} {MODEL.version}\n".encode() + frame + text + bytes(32))
 
 
 BOMBS = {

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, FusionHierarchy, load, merge
 from cohirf.store.archive import Archive
-from cohirf.store.models import MODEL_KIND, MODEL_VERSION
+from cohirf.store.models import MODEL
 from cohirf.summary.numbers import Overlap
 
 BLOBS, CLASSES = make_blobs(600, n_features=4, centers=3, random_state=0)
@@ -102,7 +102,7 @@ def test_what_an_exemplar_model_keeps_is_one_row_for_each_cluster(tmp_path):
     reduced.save(tmp_path / "model")
     with (tmp_path / "model").open("rb", buffering=0) as file:
         stored = Archive(file)
-        stored.open(MODEL_KIND, MODEL_VERSION)
+        stored.open(*MODEL)
         matrices = [array for _, arrays in iter(stored.read, None) for array in arrays]
     shown = np.vstack(
         [

@@ -23,13 +23,12 @@ from cohirf.parties.coordinator import PartyResult, check_parties, coordinate
 from cohirf.parties.party import Party, PartyError, Request
 from cohirf.rows.grouping import IntArray
 from cohirf.store import schema
-from cohirf.store.archive import Archive
+from cohirf.store.archive import Archive, Kind
 from cohirf.store.files import refusing, replacing, shown
 
 WRITE_ANEW = "Remove the file, and start its writer again: it writes it anew."
 
-PARTY_KIND = "cohirf-parties"
-PARTY_VERSION = 2
+PARTIES = Kind("cohirf-parties", version=2)
 
 Paths = str | os.PathLike[str]
 Message = TypeVar("Message")
@@ -207,7 +206,7 @@ def _to_bytes(message: Any) -> bytes:
     """Return a message as the bytes of a file."""
     with tempfile.TemporaryFile(buffering=0) as file:  # an archive writes to descriptors
         archive = Archive(file)
-        archive.begin(PARTY_KIND, PARTY_VERSION)
+        archive.begin(*PARTIES)
         archive.append(*schema.write(type(message), message))
         file.seek(0)
         return file.read()
@@ -226,7 +225,7 @@ def _read_message(path: Path, kind: type[Message]) -> Message:
     """Return the message of a file."""
     with refusing(path, PartyError, WRITE_ANEW), path.open("rb", buffering=0) as file:
         archive = Archive(file)
-        archive.open(PARTY_KIND, PARTY_VERSION)
+        archive.open(*PARTIES)
         message: Message = schema.read(kind, *archive.next())
         return message
 

@@ -17,24 +17,51 @@ import reprlib
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import IO, Any
+from dataclasses import dataclass
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.store.files import write_all
 
-MARK = b"cRec"
-# mark, bytes of JSON, bytes of arrays; their CRC-32
-LENGTHS, CHECKSUM = (
-    struct.Struct("<4sIQ"),
-    struct.Struct("<I"),
+
+@dataclass(frozen=True)
+class RecordFormat:
+    """How the bytes around a record are laid out."""
+
+    mark: bytes
+    lengths: struct.Struct  # mark, bytes of JSON, bytes of arrays
+    checksum: struct.Struct  # CRC-32 of the lengths
+    digest_bytes: int
+
+    @property
+    def frame_bytes(self) -> int:
+        """Number of bytes before the content."""
+        return self.lengths.size + self.checksum.size
+
+    def frame(self, json_bytes: int, array_bytes: int) -> bytes:
+        """Return the bytes before a content of these lengths."""
+        lengths = self.lengths.pack(self.mark, json_bytes, array_bytes)
+        return lengths + self.checksum.pack(zlib.crc32(lengths))
+
+
+RECORD = RecordFormat(
+    mark=b"cRec",
+    lengths=struct.Struct("<4sIQ"),
+    checksum=struct.Struct("<I"),
+    digest_bytes=hashlib.sha256().digest_size,
 )
-FRAME_BYTES = LENGTHS.size + CHECKSUM.size
-DIGEST_BYTES = 32
 DTYPES = {np.dtype(kind).newbyteorder("<").str for kind in "?bBhHiIqQefd"}
 
 Arrays = list[NDArray[Any]]
+
+
+class Kind(NamedTuple):
+    """What an archive is, and the version of its content: its first line has both."""
+
+    name: str
+    version: int
 
 
 class Archive:
@@ -82,7 +109,7 @@ class Archive:
         described = [(array.dtype.str, array.shape) for array in stored]
         text = json.dumps({"content": content, "arrays": described}, allow_nan=False).encode()
         parts: list[Any] = [
-            _record_frame(len(text), sum(array.nbytes for array in stored)),
+            RECORD.frame(len(text), sum(array.nbytes for array in stored)),
             text,
             *stored,
         ]
@@ -101,13 +128,13 @@ class Archive:
         Raises ValueError or RecursionError for a damaged record.
         """
         rest = os.fstat(self.file.fileno()).st_size - self.file.tell()
-        frame = _read_all(self.file, FRAME_BYTES)
-        if len(frame) < FRAME_BYTES:
+        frame = _read_all(self.file, RECORD.frame_bytes)
+        if len(frame) < RECORD.frame_bytes:
             return None
-        _, json_bytes, array_bytes = LENGTHS.unpack(frame[: LENGTHS.size])
-        if frame != _record_frame(json_bytes, array_bytes):
+        _, json_bytes, array_bytes = RECORD.lengths.unpack(frame[: RECORD.lengths.size])
+        if frame != RECORD.frame(json_bytes, array_bytes):
             raise ValueError("the lengths of a record are damaged")
-        if FRAME_BYTES + json_bytes + array_bytes + DIGEST_BYTES > rest:
+        if RECORD.frame_bytes + json_bytes + array_bytes + RECORD.digest_bytes > rest:
             return None
         text = _read_all(self.file, json_bytes)
         record = json.loads(text, parse_constant=_refuse_constant)
@@ -121,7 +148,7 @@ class Archive:
             )
         digest = hashlib.sha256(self._digest + frame + text)
         arrays = [_read_array(self.file, dtype, shape, digest) for dtype, shape in layouts]
-        if _read_all(self.file, DIGEST_BYTES) != digest.digest():
+        if _read_all(self.file, RECORD.digest_bytes) != digest.digest():
             raise ValueError("its SHA-256 differs")
         self._digest = digest.digest()
         return record["content"], arrays
@@ -132,11 +159,6 @@ class Archive:
         if record is None:
             raise ValueError("it is cut short")
         return record
-
-
-def _record_frame(json_bytes: int, array_bytes: int) -> bytes:
-    lengths = LENGTHS.pack(MARK, json_bytes, array_bytes)
-    return lengths + CHECKSUM.pack(zlib.crc32(lengths))
 
 
 def _parse_layout(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:

@@ -28,7 +28,7 @@ from cohirf.beyond.batch_steps import LinkedRun
 from cohirf.clusterers.density_labels import PartsOfRun
 from cohirf.rows.storage import EngineAround
 from cohirf.spanning.found_in_runs import SpannedRun
-from cohirf.store.archive import Archive
+from cohirf.store.archive import Archive, Kind
 from cohirf.store.files import (
     CONTENT_ERRORS,
     CheckpointError,
@@ -43,11 +43,21 @@ from cohirf.store.files import (
 from cohirf.store.schema import read, write
 from cohirf.wording import setting
 
-CHECKPOINT_KIND = "cohirf-checkpoint"
-CHECKPOINT_VERSION = 9
-JOURNAL = "journal"
-LOCK = "lock"
-SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a checkpoint, and how often they are written to the disk."""
+
+    kind: Kind
+    journal: str
+    lock: str
+    # a power failure loses at most the batches of this time, a kill none
+    sync_seconds: float
+
+
+CHECKPOINT = Layout(
+    kind=Kind("cohirf-checkpoint", version=9), journal="journal", lock="lock", sync_seconds=1.0
+)
 
 
 @dataclass(frozen=True)
@@ -91,15 +101,15 @@ def open_checkpoint(
         with _naming_checkpoint(path, "opened"):
             _make_directory(path)
             stack.enter_context(_locked(path))
-            is_new = not (path / JOURNAL).exists()
+            is_new = not (path / CHECKPOINT.journal).exists()
         if is_new:
             beginning = Beginning(fit, settle())
-            with _naming_checkpoint(path, "opened"), replacing(path / JOURNAL) as file:
+            with _naming_checkpoint(path, "opened"), replacing(path / CHECKPOINT.journal) as file:
                 archive = Archive(file)
-                archive.begin(CHECKPOINT_KIND, CHECKPOINT_VERSION)
+                archive.begin(*CHECKPOINT.kind)
                 archive.append(*write(Beginning, beginning))
         with _naming_checkpoint(path, "opened"):
-            journal = stack.enter_context(Journal(path / JOURNAL, n_rows))
+            journal = stack.enter_context(Journal(path / CHECKPOINT.journal, n_rows))
         _refuse_another_fit(path, journal.beginning.fit, fit)
         yield journal
 
@@ -155,7 +165,7 @@ class Journal:
         """Append the result of a run."""
         with _naming_checkpoint(self.path, "written"):
             self._archive.append(*write(Entry, entry))
-            if time.monotonic() - self._synced > SYNC_SECONDS:
+            if time.monotonic() - self._synced > CHECKPOINT.sync_seconds:
                 sync_file(self._file)
                 self._synced = time.monotonic()
 
@@ -164,7 +174,7 @@ class Journal:
             f"Use the version of cohirf that wrote it, or delete {self.path.parent} to start again."
         )
         with refusing(self.path, CheckpointError, remedy):
-            self._archive.open(CHECKPOINT_KIND, CHECKPOINT_VERSION)
+            self._archive.open(*CHECKPOINT.kind)
             return read(Beginning, *self._archive.next())  # type: ignore[no-any-return]  # it has the type it is given
 
 
@@ -236,7 +246,9 @@ def _make_directory(path: Path) -> None:
     sync_directory(path.parent)
     seen = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
     strangers = [
-        entry.name for entry in seen if entry.name not in (JOURNAL, LOCK) or not entry.is_file()
+        entry.name
+        for entry in seen
+        if entry.name not in (CHECKPOINT.journal, CHECKPOINT.lock) or not entry.is_file()
     ]
     if strangers:
         raise CheckpointError(
@@ -250,7 +262,7 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold the lock of a checkpoint, which the operating system releases when the process ends."""
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path / LOCK)
+    lock = FileLock(path / CHECKPOINT.lock)
     try:
         lock.acquire(blocking=False)
     except Timeout:

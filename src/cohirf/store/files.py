@@ -26,6 +26,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from enum import IntEnum
 from glob import escape
 from pathlib import Path
 from typing import IO, Any
@@ -35,8 +36,15 @@ import psutil
 from cohirf.error_contexts import replacing_errors
 
 # permissions, before the user's mask
-PRIVATE = 0o600
-SHARED = 0o666
+
+
+class Permissions(IntEnum):
+    """Who may read and write a new file, before the process takes away what its umask says."""
+
+    OWNER = 0o600
+    ALL = 0o666
+
+
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
 CAN_REPLACE_LOCKED = os.name == "posix"  # Windows cannot replace a file that is locked
@@ -116,7 +124,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     with naming_file(path, "{}"):
         permissions = _replaced_permissions(target)
         unfinished = _new_path(target.parent, target.name)
-        descriptor = os.open(unfinished, NEW_FILE, SHARED if permissions is None else permissions)
+        descriptor = os.open(
+            unfinished, NEW_FILE, Permissions.ALL if permissions is None else permissions
+        )
     try:
         with io.BufferedRandom(_NamedFile(descriptor, path)) as file:
             yield file
@@ -261,9 +271,9 @@ def _open_temporary(directory: Path) -> tuple[int, Path | None]:
     if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
         # not supported by this file system; any other problem shows up again below
         with suppress(OSError):
-            return os.open(directory, os.O_TMPFILE | os.O_RDWR, PRIVATE), None
+            return os.open(directory, os.O_TMPFILE | os.O_RDWR, Permissions.OWNER), None
     path = _new_path(directory, "temporary")
-    descriptor = os.open(path, NEW_FILE, PRIVATE)
+    descriptor = os.open(path, NEW_FILE, Permissions.OWNER)
     if not DESCRIPTORS.exists():
         return descriptor, path
     path.unlink()

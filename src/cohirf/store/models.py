@@ -19,7 +19,7 @@ import sklearn
 from cohirf._version import __version__
 from cohirf.parameters import Parameters
 from cohirf.rows import ranges
-from cohirf.store.archive import Archive
+from cohirf.store.archive import Archive, Kind
 from cohirf.store.files import (
     CONTENT_ERRORS,
     REMEDY,
@@ -40,8 +40,7 @@ from cohirf.wording import setting
 if TYPE_CHECKING:
     from cohirf.estimator import CoHiRF
 
-MODEL_KIND = "cohirf-model"
-MODEL_VERSION = 16
+MODEL = Kind("cohirf-model", version=16)
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def write_model(
         refuse_target(target, overwrite=overwrite)
         with replacing(target) as file:
             archive = Archive(file)
-            archive.begin(MODEL_KIND, MODEL_VERSION)
+            archive.begin(*MODEL)
             for content, arrays in (about, fitted):
                 archive.append(content, arrays)
 
@@ -224,7 +223,7 @@ def is_model(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(MODEL_KIND) + 1) == f"{MODEL_KIND} ".encode()
+        return file.read(len(MODEL.name) + 1) == f"{MODEL.name} ".encode()
 
 
 def refuse_target(target: Path, *, overwrite: bool) -> None:
@@ -271,7 +270,7 @@ def _opened(path: Path) -> Iterator[Archive]:
         path.open("rb", buffering=0) as file,
     ):
         archive = Archive(file)
-        archive.open(MODEL_KIND, MODEL_VERSION)
+        archive.open(*MODEL)
         yield archive
 
 
