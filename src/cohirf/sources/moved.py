@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.rows.grouping import IntArray
-from cohirf.sources.source import Source
+from cohirf.sources.source import Source, SourceAround
 
 
-class MovedSource(Source):
+class MovedSource(SourceAround):
     """A source whose rows are those of another source, but for some that have been moved.
 
     Parameters
@@ -37,32 +37,14 @@ class MovedSource(Source):
     """
 
     def __init__(self, source: Source, rows: IntArray, places: IntArray, values: Any) -> None:
-        shape = (source.n_rows, source.n_features)
-        super().__init__(source.name, shape, source.dtype, feature_names=source.feature_names)
-        self.source = source
+        super().__init__(source)
         self._rows = rows
         self._places = places
         self._values = np.asarray(values, self.dtype)
 
-    @property
-    def is_streamed(self) -> bool:
-        """Whether the source below is decoded in order."""
-        return self.source.is_streamed
-
-    @property
-    def _nearby(self) -> int:
-        return self.source._nearby
-
-    def _refuse_changes(self) -> None:
-        self.source._refuse_changes()
-
     def _content(self) -> Iterator[Any]:
-        yield from self.source._content()
+        yield from super()._content()
         yield from (self._rows, self._places, self._values)
-
-    def refuse_faults(self, X: Any, rows: IntArray | range) -> None:
-        """Raise ValueError as the source below does."""
-        self.source.refuse_faults(X, rows)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         self.source._fill(start, out)

@@ -15,10 +15,10 @@ from sklearn.utils.extmath import row_norms
 from cohirf.rows.arrays import is_on_device, namespace, to_host
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.sources.policy import READ
-from cohirf.sources.source import Source, rows_within
+from cohirf.sources.source import Source, SourceAround, rows_within
 
 
-class ScaledSource(Source):
+class ScaledSource(SourceAround):
     """A source that fills and scales the rows of another source while they are read.
 
     Parameters
@@ -53,9 +53,7 @@ class ScaledSource(Source):
         scale: ArrayLike | None = None,
         unit: bool = False,
     ) -> None:
-        shape = (source.n_rows, source.n_features)
-        super().__init__(source.name, shape, source.dtype, feature_names=source.feature_names)
-        self.source = source
+        super().__init__(source)
         self._fill_values = self._per_feature(fill, "fill")
         self._offset = self._per_feature(offset, "offset")
         self._scale = self._per_feature(scale, "scale")
@@ -72,28 +70,12 @@ class ScaledSource(Source):
             )
         return array
 
-    @property
-    def is_streamed(self) -> bool:
-        """Whether the source below is decoded in order."""
-        return self.source.is_streamed
-
-    @property
-    def _nearby(self) -> int:
-        return self.source._nearby
-
-    def _refuse_changes(self) -> None:
-        self.source._refuse_changes()
-
     def _content(self) -> Iterator[Any]:
-        yield from self.source._content()
+        yield from super()._content()
         for values in (self._fill_values, self._offset, self._scale):
             yield b"none" if values is None else values
         if self._unit:
             yield b"unit"
-
-    def refuse_faults(self, X: Any, rows: IntArray | range) -> None:
-        """Raise ValueError as the source below does."""
-        self.source.refuse_faults(X, rows)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         for block in row_blocks(len(out), rows_within(READ.changed_bytes, out.strides[0])):

@@ -307,6 +307,40 @@ class Source(ABC):
         return f" The first is in row {rows[row]:,}, column {named!r}."
 
 
+class SourceAround(Source):
+    """A source of the same rows and columns as another source, with other values.
+
+    Attributes
+    ----------
+    source : Source
+        The source of the rows.
+    """
+
+    def __init__(self, source: Source) -> None:
+        shape = (source.n_rows, source.n_features)
+        super().__init__(source.name, shape, source.dtype, feature_names=source.feature_names)
+        self.source = source
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the source below is decoded in order."""
+        return self.source.is_streamed
+
+    @property
+    def _nearby(self) -> int:
+        return self.source._nearby
+
+    def _refuse_changes(self) -> None:
+        self.source._refuse_changes()
+
+    def _content(self) -> Iterator[Any]:
+        yield from self.source._content()
+
+    def refuse_faults(self, X: Any, rows: IntArray | range) -> None:
+        """Raise ValueError as the source below does."""
+        self.source.refuse_faults(X, rows)
+
+
 class StreamedSource(Source):
     """A source that remembers its decoding position, so that blocks that are read in order are
     decoded only once.
