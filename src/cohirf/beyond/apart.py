@@ -250,7 +250,7 @@ def _find_chain(
 
 
 def find_clique(conflicts: sparse.csr_array, size: int) -> IntArray | None:
-    """Return pieces that are all in conflict with each other, so many, if some are found.
+    """Return ``size`` pieces that are all in conflict with each other, or None if none are found.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def find_core(conflicts: sparse.csr_array, least: int) -> IntArray:
 
 
 def prove_impossible(conflicts: sparse.csr_array, n_clusters: int) -> IntArray | None:
-    """Return pieces that cannot be divided among so many clusters, if that is shown in a while."""
+    """Return pieces that cannot be divided among ``n_clusters`` clusters, if that is soon shown."""
     core = find_core(conflicts, n_clusters)
     within = conflicts[core][:, core]
     part = connected_components(within, directed=False)[1]

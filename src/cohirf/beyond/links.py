@@ -87,23 +87,27 @@ class Links:
             clique = larger
             larger = find_clique(self.conflicts, len(clique) + 1)
         if clique is not None:
-            rows = self.rows[self.firsts[clique]]
-            raise ValueError(
+            self._refuse_number(
                 f"links need at least {count_of(len(clique), 'cluster')}, and there are to be "
-                f"{n_clusters}: each of the rows {_name_rows(rows)} is to be apart from all the "
-                f"others of these, or from rows that are to be with them. Give "
-                f"{setting('n_clusters', len(clique))} or more, or leave out links between these "
-                "rows."
+                f"{n_clusters}: each of the rows {self._name_pieces(clique)} is to be apart from "
+                "all the others of these, or from rows that are to be with them",
+                f"Give {setting('n_clusters', len(clique))} or more",
             )
         core = prove_impossible(self.conflicts, n_clusters)
         if core is not None:
-            rows = self.rows[self.firsts[core]]
-            raise ValueError(
+            self._refuse_number(
                 f"links cannot be kept by {count_of(n_clusters, 'cluster')}: there is no way to "
-                f"divide the rows {_name_rows(rows)}, and those that are to be with them, so that "
-                f"linked rows are apart. Raise {setting('n_clusters')}, or leave out links between "
-                "these rows."
+                f"divide the rows {self._name_pieces(core)}, and those that are to be with them, "
+                "so that linked rows are apart",
+                f"Raise {setting('n_clusters')}",
             )
+
+    def _name_pieces(self, pieces: IntArray) -> str:
+        """Return a row of each of some pieces, in words."""
+        return listed(np.sort(self.rows[self.firsts[pieces]]).tolist())
+
+    def _refuse_number(self, why: str, remedy: str) -> NoReturn:
+        raise ValueError(f"{why}. {remedy}, or leave out links between these rows.")
 
     def _refuse_contradictions(self) -> None:
         ends = self.find_pieces(self.apart)
@@ -205,7 +209,3 @@ def _check_numbers(pairs: IntArray, n_rows: int) -> None:
             f"links has a pair of the rows {first} and {second}, and the data has {n_rows:,} rows: "
             "give row numbers from 0 on."
         )
-
-
-def _name_rows(rows: IntArray) -> str:
-    return listed(np.sort(rows).tolist())

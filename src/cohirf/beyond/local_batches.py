@@ -25,13 +25,11 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, draw_keys, generator_at
 from cohirf.beyond.cells import Cells, CellsOfBlock, NoRoomError
+from cohirf.beyond.merge_tree import GOLDEN
 from cohirf.beyond.policy import CELL
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import IntArray, index_dtype, row_blocks, take_places
 from cohirf.rows.storage import ArrayRows, Engine, Rows, SerialEngine, SomeRows, Storage
-
-# multiples of it, modulo 1, are spread evenly: other rows are left out in each cell
-GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True)

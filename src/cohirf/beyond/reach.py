@@ -27,14 +27,16 @@ RADIUS_NAMES = ("eps", "max_eps", "bandwidth", "distance_threshold")
 LISTING = ("max_eps", "eps", "bandwidth")  # of methods that list all neighbours within a radius
 # on a grid, rows are exactly a radius apart, and rounding must not leave one of them out
 REACH_MARGIN = 1 + 1e-6
-EUCLIDEAN_NAMES = 2.0
+# the p of Minkowski distances, by the names that methods have for them
 NORMS = {
-    "euclidean": EUCLIDEAN_NAMES,
-    "l2": EUCLIDEAN_NAMES,
+    "euclidean": 2.0,
+    "l2": 2.0,
     "chebyshev": np.inf,
     "infinity": np.inf,
+    "manhattan": 1.0,
+    "l1": 1.0,
+    "cityblock": 1.0,
 }
-NORMS |= dict.fromkeys(("manhattan", "l1", "cityblock"), 1.0)
 
 
 def find_reach(method: Any, n_features: int) -> float | None:
@@ -111,7 +113,7 @@ def can_be_local(method: Any, n_features: int) -> bool:
     distance, too.
     """
     return (
-        _find_norm(_method_parameters(method)) == EUCLIDEAN_NAMES
+        _find_norm(_method_parameters(method)) == NORMS["euclidean"]
         or find_reach(method, n_features) is not None
     )
 
@@ -140,7 +142,7 @@ def _find_norm(parameters: dict[str, Any]) -> float | None:
     if parameters.get("metric_params") or not isinstance(metric, str):
         return None
     if metric in ("minkowski", "p"):
-        return EUCLIDEAN_NAMES if p is None else float(p)
+        return NORMS["euclidean"] if p is None else float(p)
     return NORMS.get(metric)
 
 
