@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans, SpectralClustering
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -12,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 import cohirf
 from cohirf import CoHiRF
 from cohirf.beyond.size_limits import Capacity, assign_within
+from drawn_tables import draw_rows, draw_weights, store
 
 FEW_CASES = range(30)
 ALL_CASES = range(500)
@@ -20,15 +20,10 @@ ALL_CASES = range(500)
 def draw_case(seed, folder):
     """Return a model, its data, weights, and the limits that its clusters are to have."""
     rng = np.random.default_rng(seed)
-    n_rows = int(rng.integers(4, 300))
+    X = draw_rows(rng, seed)
+    n_rows = len(X)
     n_clusters = int(rng.integers(1, min(n_rows, 9) + 1))
-    X = rng.normal(size=(n_rows, int(rng.integers(1, 5))))
-    X += 4 * rng.integers(0, 3, size=(n_rows, 1))
-    if seed % 3 == 0:
-        X = np.round(X)  # with duplicates
-    if seed % 17 == 0:
-        X[:] = X[0]
-    weights = [None, rng.random(n_rows) * 2 + 0.05, np.full(n_rows, 2.5), None, None][seed % 5]
+    weights = draw_weights(rng, seed, n_rows)
     total = n_rows if weights is None else weights.sum()
     heaviest = 1 if weights is None else weights.max()
     mean = total / n_clusters
@@ -41,39 +36,23 @@ def draw_case(seed, folder):
         # a number below 1 is a share
         size_limits = (low if low >= 1 else None, max(high, 1.0))
     batch_size = None if seed % 2 else max(2, n_rows // 3)
-    data = X
-    if seed % 7 == 3:
-        path = folder / f"{seed}.npy"
-        np.save(path, X)
-        data = cohirf.open_source(path)
-    elif seed % 7 == 5:
-        data = sparse.csr_array(X)
+    data = store(X, seed, folder)
     model = CoHiRF(
         n_clusters=n_clusters, size_limits=size_limits, random_state=seed, batch_size=batch_size
     )
     return model, data, weights, low, high
 
 
-def check_cases(seeds, folder):
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::cohirf.beyond.reach.ThinBatchesWarning")
+@pytest.mark.parametrize("seeds", [FEW_CASES, pytest.param(ALL_CASES, marks=pytest.mark.slow)])
+def test_sizes_are_within_limits(seeds, tmp_path):
     for seed in seeds:
-        model, data, weights, low, high = draw_case(seed, folder)
+        model, data, weights, low, high = draw_case(seed, tmp_path)
         model.fit(data, sample_weight=weights)
         held = np.bincount(model.labels_, weights=weights, minlength=model.n_clusters)
         assert len(held) == model.n_clusters, seed
         assert low - 1e-9 <= held.min() <= held.max() <= high + 1e-9, seed
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::cohirf.beyond.reach.ThinBatchesWarning")
-def test_sizes_are_within_limits(tmp_path):
-    check_cases(FEW_CASES, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::cohirf.beyond.reach.ThinBatchesWarning")
-def test_sizes_are_within_limits_in_500_cases(tmp_path):
-    check_cases(ALL_CASES, tmp_path)
 
 
 @pytest.fixture(scope="module")

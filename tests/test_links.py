@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -12,6 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 import cohirf
 from cohirf import CoHiRF
+from drawn_tables import draw_rows, draw_weights, store
 
 FEW_CASES = range(50)
 ALL_CASES = range(1000)
@@ -35,30 +35,18 @@ def count_broken(labels, links):
 def draw_case(seed, folder):
     """Return a model, its data, weights and links, which a random division keeps."""
     rng = np.random.default_rng(seed)
-    n_rows = int(rng.integers(4, 300))
+    X = draw_rows(rng, seed)
+    n_rows = len(X)
     n_clusters = int(rng.integers(2, min(n_rows, 9) + 1))
-    X = rng.normal(size=(n_rows, int(rng.integers(1, 5))))
-    X += 4 * rng.integers(0, 3, size=(n_rows, 1))
-    if seed % 3 == 0:
-        X = np.round(X)  # with duplicates
-    if seed % 17 == 0:
-        X[:] = X[0]
     # the division has nothing to do with the rows, or is the order of the first column
     truth = rng.integers(0, n_clusters, n_rows)
     if seed % 2:
         truth = np.argsort(np.argsort(X[:, 0])) * n_clusters // n_rows
     links = draw_links(truth, int(n_rows * rng.uniform(0.05, 4)), rng)
-    weights = [None, rng.random(n_rows) * 2 + 0.05, np.full(n_rows, 2.5), None, None][seed % 5]
     estimator = METHODS[seed % len(METHODS)]
-    if isinstance(estimator, AgglomerativeClustering):
-        weights = None
-    data = X
-    if seed % 7 == 3:
-        path = folder / f"{seed}.npy"
-        np.save(path, X)
-        data = cohirf.open_source(path)
-    elif seed % 7 == 5 and not isinstance(estimator, AgglomerativeClustering):
-        data = sparse.csr_array(X)
+    is_linkage = isinstance(estimator, AgglomerativeClustering)
+    weights = None if is_linkage else draw_weights(rng, seed, n_rows)
+    data = store(X, seed, folder, takes_sparse=not is_linkage)
     model = CoHiRF(
         estimator,
         n_clusters=n_clusters,
@@ -69,26 +57,16 @@ def draw_case(seed, folder):
     return model, data, weights, links
 
 
-def check_cases(seeds, folder):
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::cohirf.beyond.reach.ThinBatchesWarning")
+@pytest.mark.parametrize("seeds", [FEW_CASES, pytest.param(ALL_CASES, marks=pytest.mark.slow)])
+def test_links_are_kept(seeds, tmp_path):
     for seed in seeds:
-        model, data, weights, links = draw_case(seed, folder)
+        model, data, weights, links = draw_case(seed, tmp_path)
         model.fit(data, sample_weight=weights, links=links)
         assert count_broken(model.labels_, links) == 0, seed
         assert model.labels_.min() == 0, seed
         assert len(np.unique(model.labels_)) == model.n_clusters_ <= model.n_clusters, seed
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::cohirf.beyond.reach.ThinBatchesWarning")
-def test_links_are_kept(tmp_path):
-    check_cases(FEW_CASES, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::cohirf.beyond.reach.ThinBatchesWarning")
-def test_links_are_kept_in_1000_cases(tmp_path):
-    check_cases(ALL_CASES, tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -20,13 +20,19 @@ from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.neighbors import kneighbors_graph
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import add_write_option, make_parser, parse, show_table
+from benchmarks._common import parse, show_table
 from benchmarks.quality.clustbench import count_classes
-from benchmarks.quality.rules import count_groups, judge, mean_by_group, read_groups, score
+from benchmarks.quality.rules import (
+    count_groups,
+    judge,
+    make_sets_parser,
+    mean_by_group,
+    measure_sets,
+    score,
+)
 from cohirf import CoHiRF
 from cohirf.graphs import merging
 
@@ -77,14 +83,9 @@ def choose_on_others(figures: np.ndarray) -> list[int]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--sets", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=1)
-    add_write_option(parser)
+    parser = make_sets_parser(__doc__, n_sets=20)
     arguments = parse(parser, argv, sets=2)
-    sets = list(read_groups(arguments.first, arguments.sets))
-    measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
+    measured = measure_sets(measure, arguments)
     of_sets = [each.group for each in measured]
     means = partial(mean_by_group, of_sets)
     counts = [f"{name} ({count})" for name, count in count_groups(of_sets).items()]

@@ -21,11 +21,13 @@ silhouette, and of HDBSCAN. Files that are not there are left out.
 from __future__ import annotations
 
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -277,6 +279,22 @@ def cross_validate(measured: list[Measured], groups: list[str]) -> list[float]:
     return taken.tolist()
 
 
+def make_sets_parser(description: str | None, n_sets: int) -> ArgumentParser:
+    """Return a parser of which sets are measured, in how many processes."""
+    parser = make_parser(description)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sets", type=int, default=n_sets)
+    parser.add_argument("--jobs", type=int, default=1)
+    add_write_option(parser)
+    return parser
+
+
+def measure_sets(measure: Callable[..., Any], arguments: Namespace) -> list[Any]:
+    """Return what a function measures of each set; it may run in other processes."""
+    sets = list(read_groups(arguments.first, arguments.sets))
+    return list(Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets))
+
+
 def count_groups(groups: Sequence[str]) -> dict[str, int]:
     """Return the number of sets of each group, in the order of the first ones."""
     return dict(Counter(groups))
@@ -291,14 +309,9 @@ def mean_by_group(groups: Sequence[str], values: Sequence[float]) -> list[float]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--sets", type=int, default=60)
-    parser.add_argument("--jobs", type=int, default=1)
-    add_write_option(parser)
+    parser = make_sets_parser(__doc__, n_sets=60)
     arguments = parse(parser, argv, sets=2)
-    sets = list(read_groups(arguments.first, arguments.sets))
-    measured = Parallel(arguments.jobs)(delayed(measure)(*each) for each in sets)
+    measured = measure_sets(measure, arguments)
     of_sets = [each.group for each in measured]
     means = partial(mean_by_group, of_sets)
     rule = (*[MERGE.weight] * 4, MERGE.lead)
