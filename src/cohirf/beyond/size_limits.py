@@ -5,7 +5,8 @@ smallest and its largest size, and the sum of costs is least. Its dual has a *pr
 cluster: a row belongs to the cluster with the lowest sum of cost and price. A full cluster has a
 price above 0, one that lacks rows has a price below 0, and one in between has none.
 
-Prices are raised and lowered cluster by cluster until few rows are too many. These move along
+Prices are changed all at once, as long as that helps, and then raised and lowered cluster by
+cluster until few rows are too many. These move along
 shortest paths in a graph of the clusters, whose edges are the cheapest moves from one to another.
 That is a flow of minimum cost, so with rows of equal mass the result is the best one. Rows of
 different masses are a packing problem, which nobody solves exactly at this size: rows then move and
@@ -20,6 +21,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
@@ -31,6 +33,12 @@ from cohirf.wording import count_of, setting
 class LimitPolicy:
     """How prices are found. They only decide how long that takes: moves end at the same result."""
 
+    steps: int = 10  # changes of all prices at once
+    halvings: int = 3  # of a change that does not help
+    near_per_moved: int = 2  # rows that show how dense borders are: for each that is too many,
+    near_per_cluster: int = 4  # and for each cluster
+    # of the mean density of borders, added to each: clusters that touch no other one have none
+    least_density: float = 1e-6
     sweeps: int = 10  # over the prices of all clusters
     # imbalanced rows for each cluster that are left to moves, which take longer for each row
     moved_per_cluster: float = 1.0
@@ -268,20 +276,22 @@ def find_prices(
 ) -> FloatArray:
     """Return prices with which the clusters of lowest cost are about within their limits.
 
-    One price after the other gets the value that is best given the others: coordinate ascent of the
-    dual.
+    After steps of Newton's method, one price after the other gets the value that is best given the
+    others: coordinate ascent of the dual.
     """
-    prices = prices.copy()
     n_clusters = costs.shape[1]
     if n_clusters == 1:
-        return prices
+        return prices.copy()
     fewest = LIMIT.moved_per_cluster * n_clusters * float(mass.mean())
-    columns = np.ascontiguousarray(costs.T)
-    lowest = _find_two_lowest(costs + prices)
+    prices, lowest = _approach_prices(costs, mass, capacity, prices, fewest)
+    prices = prices.copy()
+    columns = np.empty((0, 0))
     for _ in range(n_sweeps):
-        held = np.bincount(lowest.best, weights=mass, minlength=n_clusters).astype(np.float64)
+        held = _hold(lowest, mass, n_clusters)
         if np.abs(find_imbalance(held, capacity, prices)).sum() <= fewest:
             break
+        if columns.size == 0:
+            columns = np.ascontiguousarray(costs.T)
         before = prices.copy()
         for cluster in range(n_clusters):
             is_best = lowest.best == cluster
@@ -296,6 +306,78 @@ def find_prices(
         if np.array_equal(prices, before):
             break
     return prices
+
+
+def _approach_prices(
+    costs: FloatArray, mass: Mass, capacity: Capacity, prices: FloatArray, fewest: float
+) -> tuple[FloatArray, TwoLowest]:
+    """Return prices after steps of all of them at once, and the two cheapest clusters of each row.
+
+    These are steps of Newton's method for the dual (Kitagawa, Merigot and Thibert, 2019): the mass
+    of rows near the border of two clusters says how much mass moves if their prices change. A step
+    that does not lower the imbalance is halved. Where borders are empty nothing is known, and the
+    steps end.
+    """
+    lowest = _find_two_lowest(costs + prices)
+    n_clusters = len(prices)
+    excess = find_imbalance(_hold(lowest, mass, n_clusters), capacity, prices)
+    share = 1.0
+    for _ in range(LIMIT.steps):
+        total = float(np.abs(excess).sum())
+        if total <= fewest:
+            break
+        change = _find_step(lowest, mass, excess, (prices != 0) | (excess != 0))
+        if not change.any():
+            break
+        share = min(1.0, 2 * share)
+        for _ in range(LIMIT.halvings + 1):
+            new = prices + share * change
+            new[new * prices < 0] = 0  # a full cluster and one that lacks rows have other targets
+            found = _find_two_lowest(costs + new)
+            left = find_imbalance(_hold(found, mass, n_clusters), capacity, new)
+            if float(np.abs(left).sum()) < total * (1 - share / 4):
+                break
+            share /= 2
+        else:
+            break
+        prices = new
+        lowest = found
+        excess = left
+    return prices, lowest
+
+
+def _find_step(
+    lowest: TwoLowest, mass: Mass, excess: FloatArray, is_free: NDArray[np.bool_]
+) -> FloatArray:
+    """Return changes of prices by which clusters lose their excess, if borders stay as dense.
+
+    Prices that are not free stay.
+    """
+    n_clusters = len(excess)
+    gaps = lowest.second_cost - lowest.best_cost
+    moved = int(LIMIT.near_per_moved * float(np.abs(excess).sum()) / float(mass.mean()))
+    n_near = min(moved + LIMIT.near_per_cluster * n_clusters, len(gaps)) - 1
+    width = float(np.partition(gaps, n_near)[n_near])
+    change = np.zeros(n_clusters)
+    if not 0 < width < np.inf:
+        return change
+    near = np.flatnonzero(gaps <= width)
+    pair = lowest.best[near] * n_clusters + lowest.second[near]
+    counted = np.bincount(pair, weights=mass[near], minlength=n_clusters**2).astype(np.float64)
+    with np.errstate(over="ignore"):
+        borders = counted.reshape(n_clusters, n_clusters) / width
+        borders = borders + borders.T
+    slopes = (np.diag(borders.sum(axis=1)) - borders)[np.ix_(is_free, is_free)]
+    density = float(np.diag(slopes).mean())
+    if 0 < density < np.inf:
+        slopes[np.diag_indices_from(slopes)] += LIMIT.least_density * density
+        change[is_free] = np.linalg.solve(slopes, excess[is_free])
+    return change
+
+
+def _hold(lowest: TwoLowest, mass: Mass, n_clusters: int) -> FloatArray:
+    """Return the mass in each cluster."""
+    return np.bincount(lowest.best, weights=mass, minlength=n_clusters).astype(np.float64)
 
 
 @dataclass(frozen=True)
