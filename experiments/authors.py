@@ -3,8 +3,8 @@
 What that program does and the paper does not say: the sampler is multivariate, the first trial has
 default parameters, CoHiRF has 2 to 5 clusters in each view, and 1 to 10 views of DBSCAN; medoids of
 kernel K-Means are chosen by an RBF kernel; shares of features are rounded down; more clusters than
-half of the rows are not scored. By default it takes the silhouette of 1,000 random rows, but the
-paper's are those of all rows: they vary less from search to search than such samples do.
+half of the rows are not scored; silhouettes are those of all rows. The sampler is that of the
+Optuna of its time: see ``experiments.sampler``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,9 @@ from experiments.methods import (
 from experiments.paper import METRICS, N_ROWS, RESULTS, Row, published
 from experiments.real_tables import TABLES
 from experiments.reasons import reason_for
+from experiments.sampler import authors_sampler
 from experiments.tables import HEADINGS, MOST_CLUSTERS, compare, mark
 
-AUTHORS = 4  # the protocol of these searches
-ALL_ROWS = 5  # and that of silhouettes of more rows than were sampled before
 SAMPLED_ROWS = 1000
 # in the paper, if no trial has a score
 UNSCORED = {
@@ -63,6 +63,24 @@ MANY_SEEDS = 25  # of base methods alone on iris, whose searches take a second
 FEWEST_TRIALS = 0.5
 SIZES = ("iris", "alizadeh-2000-v2", "garber-2001", "coil-20", "shuttle")
 COSTS = ("K-Means", "DBSCAN", "SC-SRGF", KERNEL_K_MEANS)
+
+
+class Protocol(IntEnum):
+    """What results of searches as the authors' are kept under; lower numbers are earlier searches.
+
+    Attributes
+    ----------
+    SAMPLED : int
+        With the sampler of Optuna 5, and silhouettes of 1,000 random rows of larger data.
+    ALL_ROWS : int
+        With that sampler, and silhouettes of all rows.
+    AUTHORS : int
+        With the sampler of the authors' Optuna, and silhouettes of all rows.
+    """
+
+    SAMPLED = 4
+    ALL_ROWS = 5
+    AUTHORS = 6
 
 
 def run(
@@ -97,9 +115,12 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
         rows.setdefault(row_of(cell), []).append(look_up(folder, cell.about()))
     for key, cells in groupby(sorted(cells_of(budget, METRICS), key=row_of), key=row_of):
         asked = list(cells)
-        results = find(folder, asked)
-        if not are_done(results):  # then silhouettes of samples, if they were searched for
-            results = find(folder, [replace(cell, protocol=AUTHORS) for cell in asked]) or results
+        searches = [
+            find(folder, [replace(cell, protocol=int(protocol)) for cell in asked])
+            for protocol in sorted(Protocol, reverse=True)
+        ]
+        # of equally many searches, those that are most like the authors'
+        results = max(searches, key=count_done)
         done = [found for found in results if is_done(found)]
         if are_done(done):
             rows[key] = done
@@ -116,6 +137,11 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
 def find(folder: Path, cells: list[Cell]) -> list[dict[str, Any]]:
     """Return the results that there are of some cells."""
     return [found for cell in cells if (found := look_up(folder, cell.about()))]
+
+
+def count_done(results: list[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many searches are done, and how many trials they have."""
+    return sum(map(is_done, results)), sum(found["n_done"] for found in results)
 
 
 def is_done(found: dict[str, Any]) -> bool:
@@ -151,15 +177,16 @@ def cells_of(budget: Budget, metrics: list[str] | tuple[str, ...]) -> Iterator[C
     for metric in metrics:
         for data, base, variant in rows:
             for seed in range(seeds_of(data, variant, metric, budget)):
-                protocol = protocol_of(data, metric)
                 yield Cell(
-                    data, base, variant, metric, seed, budget.n_trials, budget.max_rows, protocol
+                    data,
+                    base,
+                    variant,
+                    metric,
+                    seed,
+                    budget.n_trials,
+                    budget.max_rows,
+                    int(Protocol.AUTHORS),
                 )
-
-
-def protocol_of(data: str, metric: str) -> int:
-    """Return the protocol that results of the authors' search are kept under."""
-    return ALL_ROWS if metric == "silhouette" and N_ROWS[data] > SAMPLED_ROWS else AUTHORS
 
 
 def seeds_of(data: str, variant: str, metric: str, budget: Budget) -> int:
@@ -217,10 +244,7 @@ def search(cell: Cell, folder: Path) -> dict[str, Any]:
 def start_search(first: dict[str, Any], seed: int) -> optuna.Study:
     """Return a search that begins with the given parameters."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the sampler is experimental
-        sampler = optuna.samplers.TPESampler(multivariate=True, constant_liar=True, seed=seed)
-    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study = optuna.create_study(direction="maximize", sampler=authors_sampler(seed))
     study.enqueue_trial(first)
     return study
 
@@ -286,15 +310,16 @@ class Line:
     found: pd.DataFrame  # the searches
 
     @property
-    def is_authors(self) -> bool:
-        """Whether all searches are the authors'."""
-        return not self.found.empty and bool((self.found.protocol >= AUTHORS).all())
+    def is_whole(self) -> bool:
+        """Whether searches are like the authors', with all trials and five seeds or more."""
+        found = self.found
+        is_whole = (found.protocol >= Protocol.SAMPLED) & (found.n_done == found.n_trials)
+        return bool(is_whole.all()) and len(found) >= BUDGETS["full"].n_seeds
 
     @property
-    def is_whole(self) -> bool:
-        """Whether they are, with all trials and five seeds or more."""
-        is_whole = self.is_authors and (self.found.n_done == self.found.n_trials).all()
-        return bool(is_whole) and len(self.found) >= BUDGETS["full"].n_seeds
+    def is_authors(self) -> bool:
+        """Whether such searches also have the sampler of the authors' Optuna."""
+        return self.is_whole and bool((self.found.protocol == Protocol.AUTHORS).all())
 
 
 def lines_of(frame: pd.DataFrame) -> list[Line]:
@@ -310,7 +335,7 @@ def line_of(row: Row, metric: str, frame: pd.DataFrame) -> Line:
     found = frame[is_row & (frame.metric == metric)]
     ours, verdict = compare(found, figure)
     # the ARI does not grow with the number of clusters, and the authors score only few
-    is_authors = (found.protocol >= AUTHORS).all()
+    is_authors = (found.protocol >= Protocol.SAMPLED).all()
     if verdict == "not comparable" and (metric == "ari" or is_authors):
         verdict = mark(found.score.mean(), figure)
     return Line(row, metric, with_spread(*figure), ours, verdict, found)
@@ -343,15 +368,16 @@ def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
 def summary_lines(lines: list[Line]) -> list[str]:
     """Return a table that counts how the figures of each metric compare with the paper's."""
     table = [
-        f"| metric | figures | {' | '.join(VERDICTS)} | searched as the authors do |",
-        "| --- " * (len(VERDICTS) + 3) + "|",
+        f"| metric | figures | {' | '.join(VERDICTS)} | 60 trials, five seeds | and their sampler |",
+        "| --- " * (len(VERDICTS) + 4) + "|",
     ]
     groups = [
         (HEADINGS[metric], [line for line in lines if line.metric == metric]) for metric in METRICS
     ]
     for name, group in [*groups, ("all", lines)]:
         counts = [sum(line.verdict == verdict for line in group) for verdict in VERDICTS]
-        cells = [len(group), *counts, sum(line.is_whole for line in group)]
+        whole = [sum(line.is_whole for line in group), sum(line.is_authors for line in group)]
+        cells = [len(group), *counts, *whole]
         table.append(f"| {name} | {' | '.join(map(str, cells))} |")
     return table
 
@@ -376,7 +402,8 @@ def reason_lines(lines: list[Line]) -> list[str]:
 def say_effort(line: Line) -> str:
     """Return in words what a search lacks of sixty trials and five seeds of the authors'."""
     n_seeds, trials, search = say_search(line.found)
-    name = "An earlier search" if search == "earlier" else "The authors' search"
+    names = {"earlier": "An earlier search", "authors'": "The authors' search"}
+    name = names.get(search, "A search with the newer sampler")
     return f"{name}: {trials} trials, {n_seeds} seeds."
 
 
@@ -402,13 +429,18 @@ def say_search(found: pd.DataFrame) -> list[str]:
     fewest = int(found.n_done.min())
     most = int(found.n_done.max())
     trials = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    search = "authors'" if (found.protocol >= AUTHORS).all() else "earlier"
-    if search != "earlier" and is_sampled(found):
-        search += f", {SAMPLED_ROWS} rows"
+    protocol = found.protocol.min()
+    if protocol < Protocol.SAMPLED:
+        search = "earlier"
+    elif protocol < Protocol.AUTHORS:
+        search = f"newer sampler, {SAMPLED_ROWS} rows" if is_sampled(found) else "newer sampler"
+    else:
+        search = "authors'"
     return [f"{len(found)}", trials, search]
 
 
 def is_sampled(found: pd.DataFrame) -> bool:
     """Tell whether silhouettes are those of random rows, by default in the authors' program."""
-    kept = zip(found.data, found.metric, found.protocol, strict=True)
-    return any(protocol == AUTHORS != protocol_of(data, metric) for data, metric, protocol in kept)
+    is_large = found.data.map(N_ROWS) > SAMPLED_ROWS
+    is_silhouette = found.metric == "silhouette"
+    return bool((is_large & is_silhouette & (found.protocol == Protocol.SAMPLED)).any())

@@ -21,11 +21,14 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("resource", reason="the experiments limit memory as POSIX does")
 
 import experiments.keeping as keeping
+import optuna
 from experiments.__main__ import FIGURES, run_table
 from experiments.authors import (
+    Protocol,
     cells_of,
     found_rows,
     model_and_space,
+    say_search,
     score_labels,
     search,
     write_tables,
@@ -46,10 +49,11 @@ from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
 from experiments.reasons import REASONS
 from experiments.remembering import remembering
+from experiments.sampler import authors_sampler
 from experiments.silhouette_sample import run as run_silhouette_sample
 from experiments.silhouette_sample import silhouettes_of_all
 from experiments.tables import mark, metric_table, moonshot, say_efforts
-from optuna.distributions import IntDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 
 from cohirf import CoHiRF
 from experiments import authors
@@ -114,12 +118,40 @@ def test_the_authors_score_no_more_clusters_than_half_of_the_rows_and_all_rows_f
     assert score_labels(X, y, y, "silhouette") == silhouette_score(X, y)
 
 
-def test_silhouettes_of_samples_are_not_those_of_all_rows():
-    protocols = {
-        (cell.data, cell.metric): cell.protocol for cell in cells_of(BUDGETS["full"], METRICS)
-    }
-    assert protocols["shuttle", "silhouette"] == protocols["coil-20", "silhouette"] == 5
-    assert protocols["iris", "silhouette"] == protocols["shuttle", "ari"] == 4
+def test_searches_are_kept_apart_by_sampler_and_silhouette():
+    assert {cell.protocol for cell in cells_of(BUDGETS["full"], METRICS)} == {Protocol.AUTHORS}
+    found = pd.DataFrame(
+        {
+            "data": ["iris", "shuttle", "shuttle", "shuttle"],
+            "metric": ["silhouette", "silhouette", "ari", "silhouette"],
+            "protocol": [4, 4, 4, 5],
+            "n_done": 60,
+        }
+    )
+    searches = [say_search(found[row : row + 1])[2] for row in range(4)]
+    assert searches == ["newer sampler", "newer sampler, 1000 rows", *["newer sampler"] * 2]
+    assert say_search(found.assign(protocol=6))[2] == "authors'"
+
+
+def test_the_sampler_is_that_of_the_authors_optuna():
+    space = {"k": IntDistribution(2, 5), "gamma": FloatDistribution(0.1, 30)}
+    study = optuna.create_study(direction="maximize", sampler=authors_sampler(1))
+    study.enqueue_trial({"k": 2, "gamma": 1.0})
+    trials = []
+    for number in range(16):
+        trial = study.ask(space)
+        trials.append((trial.params["k"], round(trial.params["gamma"], 6)))
+        score = -abs(trial.params["gamma"] - 9) - trial.params["k"]
+        study.tell(trial, score if number % 7 else -np.inf)
+    # those of Optuna 4.5
+    assert trials[10:] == [
+        (5, 3.372588),
+        (2, 11.640271),
+        (5, 29.63092),
+        (3, 7.429105),
+        (5, 15.505106),
+        (2, 10.57446),
+    ]
 
 
 def test_a_search_is_that_of_the_authors(tmp_path, monkeypatch):
@@ -195,7 +227,7 @@ def test_every_row_of_the_paper_is_listed_with_the_search_that_found_it(tmp_path
     assert "| shuttle | K-Means | alone | 0.608 ± 0.000 |  |  |  |  | not run |" in text
     assert "54 rows: 2 within, 0 better, 4 worse, 0 not comparable." in text
     # two seeds are not five
-    assert "| ARI | 54 | 2 | 0 | 4 | 0 | 0 |" in text
+    assert "| ARI | 54 | 2 | 0 | 4 | 0 | 0 | 0 |" in text
     assert "An earlier search: 60 trials, 2 seeds. |" in text
 
 
