@@ -51,6 +51,9 @@ class StartPolicy:
 
     # of rows that are converted at once: they take 128 MB; more are left to scikit-learn
     values: int = 2**23
+    # multiplications of a product from which BLAS has one way to compute it, however rows are
+    # stored; the columns of such rows are stored once, which takes three quarters of the time
+    product: int = 2**20
 
 
 @dataclass(frozen=True)

@@ -87,22 +87,27 @@ class _Distances:
     """Squared distances of all rows to some of them, from expanded squares of float64.
 
     They are those of scikit-learn to the last bit: products of slices with other strides would
-    round otherwise, and now and then another row would be drawn.
+    round otherwise, and now and then another row would be drawn. Products of powers of two are
+    exact, and large products do not depend on how the rows are stored.
     """
 
     def __init__(self, X: NDArray[np.float32], n_tried: int) -> None:
         self.rows = X.astype(np.float64)
         self.squares = np.einsum("ij,ij->i", self.rows, self.rows)
+        is_large = n_tried * X.size >= START.product
+        self.columns = np.ascontiguousarray(self.rows.T) if is_large else self.rows.T
         self.expanded = np.empty((n_tried, len(X)))
         self.found = np.empty((n_tried, len(X)), dtype=X.dtype)
+        self.zeros = np.zeros(len(X), dtype=X.dtype)  # four times as fast as one zero
 
     def squares_to(self, numbers: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return a row of squared distances for each of some rows; the next call overwrites it."""
         expanded = self.expanded[: len(numbers)]
-        np.matmul(self.rows[numbers], self.rows.T, out=expanded)
-        expanded *= -2
+        # a single row is no product of matrices
+        columns = self.rows.T if len(numbers) == 1 else self.columns
+        np.matmul(-2 * self.rows[numbers], columns, out=expanded)
         expanded += self.squares[numbers][:, None]
         expanded += self.squares
         found = self.found[: len(numbers)]
         np.copyto(found, expanded, casting="same_kind")
-        return np.maximum(found, 0, out=found)
+        return np.maximum(found, self.zeros, out=found)
