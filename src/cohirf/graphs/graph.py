@@ -171,23 +171,30 @@ def find_reverse(matrix: Any, edges: BlockOfEdges) -> IntArray:
     >>> [find_reverse(matrix, edges).tolist() for edges in blocks_of_edges(matrix)]
     [[-1, 2, 1]]
     """
+    return find_entries(matrix, edges.two, edges.one)
+
+
+def find_entries(matrix: Any, rows: IntArray, columns: IntArray) -> IntArray:
+    """Return the place of each of some entries of a CSR matrix whose columns are sorted; -1 if it
+    is not stored.
+    """
     if len(matrix.indices) >= EDGE.compiled and is_installed("numba"):
         from cohirf.graphs.kernels import find_places
 
-        places = np.empty(len(edges.one), dtype=np.int64)
-        find_places(matrix.indptr, matrix.indices, edges.two, edges.one, places)
+        places = np.empty(len(rows), dtype=np.int64)
+        find_places(matrix.indptr, matrix.indices, rows, columns, places)
         return places
-    low = matrix.indptr[edges.two]
-    end = matrix.indptr[edges.two + 1]
+    low = matrix.indptr[rows]
+    end = matrix.indptr[rows + 1]
     high = end
     longest = int((end - low).max(initial=0))
     last = len(matrix.indices) - 1
     for _ in range(longest.bit_length()):
         middle = (low + high) >> 1
-        is_below = (low < high) & (matrix.indices[np.minimum(middle, last)] < edges.one)
+        is_below = (low < high) & (matrix.indices[np.minimum(middle, last)] < columns)
         low = np.where(is_below, middle + 1, low)
         high = np.where(is_below, high, middle)
-    is_found = (low < end) & (matrix.indices[np.minimum(low, last)] == edges.one)
+    is_found = (low < end) & (matrix.indices[np.minimum(low, last)] == columns)
     return np.where(is_found, low, -1)
 
 

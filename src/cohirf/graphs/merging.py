@@ -29,6 +29,7 @@ from cohirf.graphs.graph import (
     both_directions,
     divide_rows,
     draw_pairs,
+    find_entries,
     find_reverse,
     row_of_entries,
 )
@@ -99,42 +100,59 @@ def sum_weights(halves: Any) -> FloatArray:
 
 
 def contract(halves: Any, group: IntArray, n_groups: int) -> Any:
-    """Return the sums of weights between groups; nodes of the group -1 are left out."""
-    members, columns, ends = _list_members(halves, group, n_groups)
+    """Return weights between groups whose sums of both directions are those of the nodes; nodes of
+    the group -1 are left out.
+
+    An edge that stands in both directions counts in one of them, so that little is left.
+    """
+    nodes, starts = _list_members(group, n_groups)
+    lengths = np.diff(halves.indptr)[nodes]
+    ends = np.append(0, np.cumsum(lengths, dtype=np.int64))[starts]
     indices = np.empty(halves.nnz, dtype=halves.indices.dtype)
     data = np.empty(halves.nnz, dtype=halves.dtype)
-    counts = np.zeros(n_groups, dtype=np.int64)
+    counts = np.zeros(n_groups, dtype=np.int32)
     filled = 0
     for rows in divide_rows(ends):
-        sums = sparse.csr_array(members[rows] @ halves @ columns)
-        sums.sort_indices()
+        members = nodes[starts[rows.start] : starts[rows.stop]]
+        sums = _sum_edges(halves, members, group, (rows.start, rows.stop - rows.start, n_groups))
         end = filled + sums.nnz
         indices[filled:end] = sums.indices
         data[filled:end] = sums.data
         counts[rows] = np.diff(sums.indptr)
         filled = end
-    indptr = np.append(0, np.cumsum(counts)).astype(halves.indptr.dtype)
+    indptr = np.append(0, np.cumsum(counts, dtype=np.int64)).astype(halves.indptr.dtype)
     parts = (data[:filled], indices[:filled], indptr)
     return sparse.csr_array(parts, shape=(n_groups, n_groups))
 
 
-def _list_members(halves: Any, group: IntArray, n_groups: int) -> tuple[Any, Any, IntArray]:
-    """Return which nodes are in which group, as a matrix and as its transposed one, and where the
-    entries of the nodes of each group would end in their order.
-    """
+def _list_members(group: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
+    """Return the nodes in groups, in the order of these, and where each group begins."""
     is_inside = group >= 0
     of_inside = group if is_inside.all() else group[is_inside]
     indptr = np.zeros(len(group) + 1, dtype=group.dtype)
     np.cumsum(is_inside, out=indptr[1:])
-    ones = np.ones(len(of_inside), dtype=halves.dtype)
-    columns = sparse.csr_array((ones, of_inside, indptr), shape=(len(group), n_groups))
-    transposed = columns.T.tocsr()
-    parts = (ones, transposed.indices, transposed.indptr)  # with the same ones: less memory
-    members = sparse.csr_array(parts, shape=(n_groups, len(group)))
-    n_entries = np.diff(halves.indptr)[members.indices]
-    ends = np.zeros(len(n_entries) + 1, dtype=np.int64)
-    np.cumsum(n_entries, out=ends[1:])
-    return members, columns, ends[members.indptr]
+    parts = (np.ones(len(of_inside), dtype=np.int8), of_inside, indptr)
+    members = sparse.csr_array(parts, shape=(len(group), n_groups)).T.tocsr()
+    return members.indices, members.indptr
+
+
+def _sum_edges(halves: Any, nodes: IntArray, group: IntArray, size: tuple[int, int, int]) -> Any:
+    """Return the sums of the edges of all nodes of some groups: of ``size``, the first one, how
+    many, and the number of all groups.
+    """
+    first, n_rows, n_groups = size
+    edges = halves[nodes]
+    one = np.repeat(nodes, np.diff(edges.indptr))
+    two = edges.indices
+    row, column = group[one], group[two]
+    back = find_entries(halves, two, one)
+    # an edge in both directions stands where the first group is the smaller one
+    is_second = (column < row) | ((column == row) & (two < one))
+    is_kept = (column >= 0) & ~(is_second & (back >= 0))
+    is_other = (back >= 0) & (one != two)
+    weights = edges.data + np.where(is_other, halves.data[back], 0)
+    kept = (weights[is_kept], (row[is_kept] - first, column[is_kept]))
+    return sparse.coo_array(kept, shape=(n_rows, n_groups)).tocsr()
 
 
 def _merge_round(halves: Any, volumes: FloatArray) -> tuple[IntArray, int]:
