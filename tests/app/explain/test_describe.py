@@ -341,7 +341,7 @@ def test_noise_and_a_single_cluster_are_counted():
 def test_a_cloud_that_is_cut_is_not_good_news():
     X = np.random.default_rng(0).normal(size=(300, 20))
     headline = headline_of(CoHiRF(n_clusters=4, random_state=0).fit(X), X)
-    assert headline.count == "No clear groups in 300 rows: these 4 are one way to sort them."
+    assert headline.count == "No clear groups in 300 rows: these 4 slices are one way to sort them."
     assert headline.tone != "good"
 
 
@@ -464,16 +464,16 @@ def test_groups_that_are_not_clear_are_never_called_clearly_apart():
     model = CoHiRF(random_state=0).fit(X)
     assert not model.choice_.is_clear
     headline = headline_of(model, X)
-    assert (
-        headline.count
-        == f"No clear groups in 300 rows: these {model.n_clusters_} are one way to sort them."
-    )
+    said = f"these {model.n_clusters_} slices are one way to sort them."
+    assert headline.count == f"No clear groups in 300 rows: {said}"
     assert "not as kinds of rows" in headline.trust
     assert "no clear groups" in model.choice_.describe()
     assert "apart" not in str(headline)
     for share in (0.0, 0.1, 0.3, 0.8):
         said = say_separation(between(share), is_clear=False)
         assert said.endswith("rows are between two of them.") if share > 0.05 else not said
+    gapless = say_separation(between(0.0, filled=0.9), is_clear=False)
+    assert gapless == "There is no gap between the two."
 
 
 def choice_of(strength, agreements):
@@ -813,3 +813,35 @@ def test_cells_that_could_not_be_read_are_not_said_to_be_missing():
 
     assert "parent is missing or could not be read, and filled." in headline(parent=parent)
     assert "gone is missing, and filled." in headline(gone=gone)
+
+
+def test_rows_along_one_line_are_pieces_and_no_clusters():
+    at = np.r_[0, np.cumsum(np.random.default_rng(0).uniform(1, 2, size=29))]
+    X = np.column_stack([at, 2 * at + 0.01])
+    model = CoHiRF(n_clusters=2, random_state=0).fit(X)
+    found = find_badly_fitting(model)
+    assert found.is_line
+    headline = headline_of(model, X)
+    said = "they lie along one line, cut here into 2 pieces."
+    assert headline.count == f"No clear groups in 30 rows: {said}"
+    apart = CoHiRF(n_clusters=2, random_state=0).fit(np.where(X.mean(axis=0) < X, X + 90, X))
+    assert not find_badly_fitting(apart).is_line_cut
+
+
+def test_few_different_rows_are_counted_and_not_said_to_be_between_clusters():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.integers(3, size=300), "y": rng.integers(3, size=300)})
+    headline = headline_of_table(frame, 4)[1]
+    assert headline.separation == ""
+    assert "All rows are one of 9 combinations of x and y." in headline.sizes
+
+
+def test_counts_of_combinations_are_told():
+    frame = pd.DataFrame(
+        [(a, b, c) for a in "pqrs" for b in "uvwxyz" for c in ("no", "yes")], columns=list("abc")
+    )
+    frame["Freq"] = np.random.default_rng(0).integers(200, size=len(frame))
+    assert (
+        "Each row is another combination of a, b and c: Freq was taken as a number, and not as how "
+        "many cases the row stands for." in headline_of_table(frame, 2)[1].sizes
+    )

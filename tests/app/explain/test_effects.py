@@ -11,6 +11,9 @@ from sklearn.datasets import load_iris, make_blobs
 
 from cohirf import CoHiRF, open_source
 from cohirf.app.explain.effects import (
+    Likeness,
+    count_different,
+    find_formulas,
     find_missing,
     find_phrases,
     find_repeated,
@@ -286,9 +289,9 @@ def test_medium_is_between_the_other_clusters_and_near_none():
     assert not any(trait.is_middle for some in two for trait in some)
 
 
-def test_what_fills_half_of_a_cluster_is_no_trait():
-    x = np.r_[np.full(40, np.nan), np.full(10, 9.0), np.zeros(50)]
-    y = np.r_[np.full(20, np.nan), np.full(30, 9.0), np.zeros(50)]
+def test_what_fills_much_of_a_cluster_is_no_trait():
+    x = np.r_[np.full(20, np.nan), np.full(30, 9.0), np.zeros(50)]
+    y = np.r_[np.full(8, np.nan), np.full(42, 9.0), np.zeros(50)]
     table = read_table(pd.DataFrame({"x": x, "y": y}), np.arange(100))
     traits, _ = find_traits(table, np.repeat([0, 1], 50), np.arange(2))
     assert [trait.feature.name for trait in traits] == ["y"]
@@ -342,3 +345,23 @@ def test_columns_that_say_the_same_are_found_alone_and_together():
     assert find_same(read, ("start",)) == ("place",)
     assert set(find_same(read, ("way",))) == {"start", "end", "place"}
     assert set(find_same(read, ("start", "end"))) == {"way", "place"}
+
+
+def test_columns_that_are_formulas_of_each_other_are_found():
+    rng = np.random.default_rng(0)
+    x = rng.integers(9, size=90)
+    y = rng.integers(9, size=90)
+    frame = pd.DataFrame({"x": x, "y": y, "square": (x - 20) ** 2, "turn": (5 * x + 3) % 11})
+    table = read_table(frame, np.arange(90))
+    assert find_formulas(table) == [["x", "square", "turn"]]
+    assert Likeness(table, np.arange(90) % 2)(0, 3)
+    unique = pd.DataFrame({"x": np.arange(90.0), "y": rng.permutation(90), "z": np.arange(90.0)})
+    assert find_formulas(read_table(unique, np.arange(90))) == []  # each tells the row
+
+
+def test_different_rows_are_counted_only_if_all_cells_are_known():
+    frame = pd.DataFrame({"x": [1.0, 1.0, 2.0, 2.0], "kind": ["a", "a", "a", "b"]})
+    assert count_different(read_table(frame, np.arange(4))) == (["x", "kind"], 3)
+    assert count_different(read_table(frame, np.arange(4)), ["x"]) == (["kind"], 2)
+    frame["x"] = [1.0, np.nan, 2.0, 2.0]
+    assert count_different(read_table(frame, np.arange(4))) == ([], 0)

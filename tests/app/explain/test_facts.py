@@ -132,12 +132,7 @@ def check(fact, table, labels, features=None):
     elif fact["statistic"] in ("level tells cluster", "cluster tells level"):
         check_told(fact, table, labels)
     elif fact["statistic"] == "missing":
-        is_missing = (table[fact["columns"]] == "").all(axis=1).to_numpy()
-        assert value == pytest.approx(is_missing[is_here].mean())
-        assert f"of the {is_here.sum():,} rows" in words
-        for name in fact["columns"]:
-            assert (table[name][is_here] == "").mean() >= 0.9
-            assert (table[name][~is_here] == "").mean() <= 0.1
+        check_missing(fact, table, is_here)
     elif fact["statistic"] == "adjusted Rand index":
         combined = table[fact["columns"]].agg("|".join, axis=1)
         is_in = labels >= 0
@@ -153,14 +148,47 @@ def check(fact, table, labels, features=None):
         check_between(words, value, share_between(features, labels))
     elif fact["statistic"] == "density between":
         assert value == pytest.approx(density_between(features, labels))
-        assert ("no gap" not in words) or value > 0.7
+        assert ("no gap" in words) == (value > 0.7)
         assert ("clearly apart" not in words) or value <= 0.3
     elif fact["statistic"] == "density at border":
         assert value == pytest.approx(density_at_border(features, labels))
         assert "no gap" not in words
         assert ("clearly apart" not in words) or value <= 0.3
+    elif fact["statistic"] in ("slices", "along one line", "different rows", "formulas"):
+        check_whole(fact, table, labels, features)
     else:
         check_values(fact, table, labels, is_here)
+
+
+def check_missing(fact, table, is_here):
+    """Check in which share of the rows of a cluster some columns have no cell."""
+    is_missing = (table[fact["columns"]] == "").all(axis=1).to_numpy()
+    assert fact["value"] == pytest.approx(is_missing[is_here].mean())
+    assert f"of the {is_here.sum():,} rows" in fact["words"]
+    for name in fact["columns"]:
+        assert (table[name][is_here] == "").mean() >= 0.9
+        assert (table[name][~is_here] == "").mean() <= 0.1
+
+
+def check_whole(fact, table, labels, features):
+    """Check what is said of all rows: slices, a line, and how many of them differ."""
+    words, value = fact["words"], fact["value"]
+    n_clusters = len(np.unique(labels[labels >= 0]))
+    if fact["statistic"] == "slices":
+        assert value == n_clusters
+        assert words == f"these {n_clusters} slices are one way to sort them"
+    elif fact["statistic"] == "along one line":
+        spread = np.linalg.svd(features - features.mean(axis=0), compute_uv=False) ** 2
+        assert value == pytest.approx(spread[0] / spread.sum(), abs=0.02)
+        assert value >= 0.9
+        assert f"cut here into {n_clusters} pieces" in words or "of their variance" in words
+    else:
+        cells = table[fact["columns"]]
+        assert value == len(cells.drop_duplicates())
+        if fact["statistic"] == "formulas":
+            assert set(cells.nunique()) == {value}
+        else:
+            assert ("another combination" in words) == (value == len(table))
 
 
 def check_told(fact, table, labels):
@@ -262,9 +290,9 @@ def median_step(at):
 def check_between(words, value, share):
     """Check what is said of the share of the rows between two clusters."""
     assert value == pytest.approx(share)
-    if "not sure" in words:
-        assert share <= 0.02
-    elif "ess than 1% of the rows are between" in words:
+    if "There is no gap" in words:
+        return  # its density is a fact of its own
+    if "ess than 1% of the rows are between" in words:
         assert 0 < share < 0.01
     elif "ore than 99% of the rows are between" in words:
         assert 0.99 < share < 1
@@ -297,7 +325,7 @@ def check_values(fact, table, labels, is_here):
         assert float(words.rpartition(": ")[2].replace(",", "")) == pytest.approx(value, rel=0.006)
         return
     if "average" not in words or fact["relation"] == "most different":
-        assert np.mean(~np.isnan(values[is_here])) >= 0.5
+        assert np.mean(~np.isnan(values[is_here])) >= 0.8
     if fact["statistic"] == "share" and fact["relation"] == "is":
         check_share(words, fact["levels"], inside)
         return
@@ -336,7 +364,7 @@ def check_middle(mean, values, labels, deviation):
     means = [
         np.nanmean(values[labels == number])
         for number in numbers
-        if np.mean(~np.isnan(values[labels == number])) >= 0.5
+        if np.mean(~np.isnan(values[labels == number])) >= 0.8
     ]
     apart = max(0.3 * deviation, 0.25 * (max(means) - min(means))) - 1e-9
     assert min(means) + apart <= mean <= max(means) - apart
@@ -371,8 +399,8 @@ def most_different(table, labels):
             / np.nanstd(values)
             for values in features.values()
             if np.nanstd(values) > 0
-            and np.mean(~np.isnan(values[labels == one])) >= 0.5
-            and np.mean(~np.isnan(values[labels == other])) >= 0.5
+            and np.mean(~np.isnan(values[labels == one])) >= 0.8
+            and np.mean(~np.isnan(values[labels == other])) >= 0.8
         ]
     return max(found)
 

@@ -21,15 +21,19 @@ from cohirf.app.explain.effects import (
     Followed,
     Trait,
     agree_with_levels,
+    count_different,
     find_difference,
+    find_formulas,
     find_missing,
     find_phrases,
     find_splits,
     find_traits,
     find_traits_of_sets,
+    is_count,
+    list_leveled,
 )
 from cohirf.app.explain.facts import Fact
-from cohirf.app.explain.policy import BETWEEN, SAMPLE, WORD
+from cohirf.app.explain.policy import BETWEEN, SAMPLE, TRAIT, WORD
 from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.app.explain.study import Sample, add_rare, draw, draw_sample, make_study
 from cohirf.app.explain.table import Table, read_table, set_far_aside
@@ -41,6 +45,7 @@ from cohirf.app.explain.words import (
     shorten,
     uncapitalised,
 )
+from cohirf.app.preparation import Category
 from cohirf.app.preparation.decide import BLOCKS, NAMED
 from cohirf.hierarchy import (
     STROKES,
@@ -317,25 +322,21 @@ def find_parts(
     sample: Sample, sizes: IntArray, described: Sequence[ClusterDescription]
 ) -> tuple[Part, ...]:
     """Return the few clusters that many merge into: as many as fit best, of those that can be
-    named. One that is a final cluster has its name.
+    named; two, if halves of the rows do not have these clusters. One that is a final cluster has
+    its name.
 
     None of the clusters of a model whose number was not chosen, or which are levels.
     """
     model = sample.study.model
     choice = model.choice_
     tree = model.hierarchy_.tree
-    if (
-        choice is None
-        or tree is None
-        or len(sizes) <= WORD.named_clusters
-        or sample.repeated
-        or sample.study.has_vectors
-    ):
+    if choice is None or tree is None or sample.repeated or sample.study.has_vectors:
         return ()
+    is_found = is_found_again(choice)
     few = choice.candidates <= WORD.named_clusters
-    if not few.any():
+    if len(sizes) <= (WORD.named_clusters if is_found else WORD.named_slices) or not few.any():
         return ()
-    wanted = int(choice.candidates[few][choice.figures[few].argmax()])
+    wanted = int(choice.candidates[few][choice.figures[few].argmax()]) if is_found else 2
     sets = _cut_clusters(tree, cluster_positions(model)[tree.medoids], wanted)
     sets = sorted(sets, key=lambda some: -int(sizes[list(some)].sum()))
     part_of = np.full(len(sizes) + 1, -1)  # of noise, too
@@ -355,6 +356,11 @@ def find_parts(
             facts = tuple(fact.about(*numbers) for fact in name.facts)
             parts.append(Part(numbers, size, name.text, facts))
     return tuple(parts)
+
+
+def is_found_again(choice: Choice) -> bool:
+    """Return whether there are clusters, and most halves of the rows have the same ones."""
+    return choice.is_clear and (choice.n_halves == 0 or 2 * choice.n_same > choice.n_halves)
 
 
 def _cut_clusters(tree: MergeTree, labels: IntArray, wanted: int) -> list[tuple[int, ...]]:
@@ -393,7 +399,51 @@ def find_common_facts(sample: Sample, clusters: IntArray) -> list[Fact]:
         found.append(say_followed(sample.followed))
     if sample.repeated:
         found.append(say_repeated(table, labels, sample.repeated, len(numbers)))
+    if len(sample.rows) == sample.study.n_rows:
+        found += say_columns(sample)
     return found
+
+
+def say_columns(sample: Sample) -> list[Fact]:
+    """Return which columns are formulas of each other; how many different rows there are, if these
+    are few; and which column may count how often each of the others' combinations occurs.
+    """
+    table = sample.table
+    found = [say_formulas(table, names) for names in find_formulas(table)]
+    columns, n_different = count_different(table)
+    n_clusters = len(sample.study.model.cluster_numbers_)
+    if columns and n_different <= (BETWEEN.neighbours + 1) * n_clusters and not sample.repeated:
+        words = f"All rows are one of {n_different:,} combinations of {join_words(columns)}."
+        if len(columns) == 1:
+            words = f"All rows have one of {n_different:,} values of {columns[0]}."
+        found.append(Fact(words, "different rows", n_different, columns=tuple(columns)))
+    return found + say_counts(table)
+
+
+def say_formulas(table: Table, names: Sequence[str]) -> Fact:
+    """Return that columns are formulas of each other."""
+    shown = join_words([*names[: WORD.formulas], *(["others"] if names[WORD.formulas :] else [])])
+    words = f"{shown} say the same: each value of one has one value of the others."
+    others = [one.name for one in table.features if one.name != names[0]]
+    return Fact(words, "formulas", count_different(table, others)[1], columns=tuple(names))
+
+
+def say_counts(table: Table) -> list[Fact]:
+    """Return that the rows are combinations of levels, and that a column may say how often each
+    occurs; nothing if this is not so.
+    """
+    counts = [one.name for one in table.features if one.kind == "number" and is_count(one.name)]
+    others = list(dict.fromkeys(one.name for one in table.features if one.name not in counts))
+    if len(counts) != 1 or len(others) < 2 or set(others) - {*list_leveled(table)}:
+        return []
+    _, n_different = count_different(table, counts)
+    if n_different < len(table.rows):
+        return []
+    words = (
+        f"Each row is another combination of {join_words(others)}: {counts[0]} was taken as a "
+        "number, and not as how many cases the row stands for."
+    )
+    return [Fact(words, "different rows", n_different, columns=tuple(others))]
 
 
 def say_missing(sample: Sample) -> list[Fact]:
@@ -787,18 +837,24 @@ def make_headline(
         else:
             noise = f"all {n_rows:,} rows are noise"
         return Headline(f"No clusters: {noise}.", "", "", "", remedy, "poor")
-    is_clear = choice is None or choice.is_clear
+    is_clear = _is_clear(description, choice)
+    facts: list[Fact] = []
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
     if not is_clear:
-        count = f"No clear groups in {n_rows:,} rows: these {n_clusters:,} are one way to sort them"
+        facts = say_slices(description, n_clusters)
+        count = f"No clear groups in {n_rows:,} rows: {facts[0].words}"
     exceptions = "" if data is None else say_exceptions(description, data)
     if description.n_noise and not description.name_noise(data):
         count += f"; {percent(description.n_noise / n_rows)} of the rows are noise, in no cluster"
     separate, without = _find_separate(description, data)
-    trust, tone = _judge(description, diagnosis, data, separate)
+    trust, tone = _judge(description, diagnosis, data, separate, is_clear=is_clear)
     if n_clusters == 1:
         return Headline(f"{count}.", "", "", exceptions, trust, tone)
-    groups, facts = say_groups(description)
+    groups, of_groups = say_groups(description)
+    facts += of_groups
+    line = say_line(description) if is_clear else []
+    groups += [fact.words for fact in line]
+    facts += line
     separation = ""
     if tone != "poor" and separate is not None:
         is_sure = _is_sure(choice, tone)
@@ -811,6 +867,38 @@ def make_headline(
     return Headline(*said, tuple(groups), tuple(facts))
 
 
+def _is_clear(description: Description, choice: Choice | None) -> bool:
+    """Return whether clusters are groups: most halves of the rows have them, and they are the
+    levels of columns, or not parts of one cloud.
+    """
+    if choice is None or len(description.sizes) < 2:
+        return True
+    if description.repeated:
+        return choice.is_clear
+    found = description.badly_fitting
+    is_cloud = found.is_one_cloud and found.has_neighbours(len(description.sizes))
+    return is_found_again(choice) and not is_cloud
+
+
+def say_slices(description: Description, n_clusters: int) -> list[Fact]:
+    """Return what clusters are that are no groups: slices, or pieces of one line."""
+    found = description.badly_fitting
+    if found.is_line and not description.repeated:
+        words = f"they lie along one line, cut here into {n_clusters:,} pieces"
+        return [Fact(words, "along one line", found.along_line)]
+    return [Fact(f"these {n_clusters:,} slices are one way to sort them", "slices", n_clusters)]
+
+
+def say_line(description: Description) -> list[Fact]:
+    """Return that rows of several columns lie along one line, if they do, and so do clusters."""
+    found = description.badly_fitting
+    if description.repeated or not found.is_line or description.model.n_features_in_ < 3:
+        return []
+    share = percent(found.along_line)
+    words = f"The rows lie along one line, with {share} of their variance: columns go together."
+    return [Fact(words, "along one line", found.along_line)]
+
+
 def _find_separate(
     description: Description, data: Any
 ) -> tuple[BadlyFitting | None, tuple[str, ...]]:
@@ -820,7 +908,7 @@ def _find_separate(
     Levels of a column are apart by themselves: clusters that are apart and follow a column are
     compared without it.
     """
-    if description.repeated:
+    if description.repeated or not description.badly_fitting.has_neighbours(len(description.sizes)):
         return None, ()
     if not description.followed or not description.badly_fitting.is_apart:
         return description.badly_fitting, ()
@@ -837,12 +925,15 @@ def _judge(
     diagnosis: Diagnosis | None,
     data: Any,
     separate: BadlyFitting | None,
+    *,
+    is_clear: bool,
 ) -> tuple[str, str]:
     """Return what to do with the clusters, and whether this is good news."""
     trust, tone = "", "unknown"
-    is_apart = separate is not None and separate.is_apart
+    is_apart = separate is not None and separate.is_apart and is_clear
     if diagnosis is not None:
-        trust, tone = say_trust(diagnosis, has_gaps=len(description.sizes) == 1 or is_apart)
+        has_gaps = len(description.sizes) == 1 or is_apart
+        trust, tone = say_trust(diagnosis, has_gaps=has_gaps, is_clear=is_clear)
     made = [] if data is None else find_made(description, data)
     if not made or is_apart or tone == "poor":
         return trust, tone
@@ -934,9 +1025,11 @@ def _say_parts(description: Description) -> tuple[list[str], list[Fact]]:
     """Return the few clusters that many merge into, with their names."""
     said = [f"They merge into {len(description.parts)}:"]
     facts = list[Fact]()
+    choice = description.model.choice_
+    noun = "clusters" if choice is None or is_found_again(choice) else "slices"
     for part in description.parts:
         size = say_size(part.size, description.n_rows).about(*part.labels)
-        of = f" in {len(part.labels):,} clusters" if len(part.labels) > 1 else ""
+        of = f" in {len(part.labels):,} {noun}" if len(part.labels) > 1 else ""
         said.append(f"{size.words}{of}: {part.name}.")
         facts += [size, *part.facts]
     said += [fact.words for fact in description.facts]
@@ -962,6 +1055,8 @@ def say_separation(
         f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
     )
     if not is_clear:
+        if found.filled > BETWEEN.filled:
+            return f"There is no gap between {'the two' if n_clusters == 2 else 'some of them'}."
         if share > BETWEEN.apart:
             return f"{between[0].upper()}{between[1:]} of them."
         return ""
@@ -975,7 +1070,7 @@ def say_separation(
     if found.is_apart and is_sure:
         return f"They are clearly apart: {between}."
     if found.is_apart:
-        return "It is not sure that there are these clusters."
+        return f"{between[0].upper()}{between[1:]}."
     if share <= BETWEEN.touching:
         return f"They touch{':' if share else ', though'} {between}."
     if share <= BETWEEN.overlapping:
@@ -1000,6 +1095,7 @@ def say_exceptions(description: Description, data: Any) -> str:
     if blocks:
         verbs = ("was", "it numbers") if len(blocks) == 1 else ("were", "they number")
         said.append(f"{join_words(blocks)} {verbs[0]} left out: {verbs[1]} blocks of rows.")
+    said += _say_filled(description, data)
     if names := description.name_noise(data):
         is_one = len(names) == 1
         where = f"{'is' if is_one else 'are'} in no cluster"
@@ -1022,6 +1118,18 @@ def say_exceptions(description: Description, data: Any) -> str:
     return " ".join(said)
 
 
+def _say_filled(description: Description, data: Any) -> list[str]:
+    """Return which columns that name clusters were filled in many rows."""
+    said = list[str]()
+    named = {name for one in description.clusters for fact in one.facts for name in fact.columns}
+    for column in data.preparation.kept:
+        n_gaps = column.n_missing + column.n_bad
+        is_filled = n_gaps > (1 - TRAIT.known) * description.n_rows
+        if is_filled and not isinstance(column, Category) and shorten(column.name) in named:
+            said.append(f"{column.name} has no value in {n_gaps:,} rows: there it was filled.")
+    return said
+
+
 def _is_noise_apart(description: Description) -> bool:
     """Return whether all rows in no cluster are clearly further from the nearest cluster than its
     rows are from each other.
@@ -1031,7 +1139,9 @@ def _is_noise_apart(description: Description) -> bool:
     return all(distance.get(row, 0.0) >= BETWEEN.loose for row in noise)
 
 
-def say_trust(diagnosis: Diagnosis, *, has_gaps: bool = True) -> tuple[str, str]:
+def say_trust(
+    diagnosis: Diagnosis, *, has_gaps: bool = True, is_clear: bool = True
+) -> tuple[str, str]:
     """Return what to do with the clusters, and whether this is good news."""
     choice = diagnosis.facts.choice
     base = diagnosis.comparison.base
@@ -1042,7 +1152,7 @@ def say_trust(diagnosis: Diagnosis, *, has_gaps: bool = True) -> tuple[str, str]
         lost = f"{base} alone finds other clusters, and finds them again in part of the rows"
         return f"Do not trust them: {lost}. Use {base} alone, if it can run on all rows.", "poor"
     if choice is not None and choice.n_halves > 0:
-        return say_strength(choice, has_gaps=has_gaps)
+        return say_strength(choice, has_gaps=has_gaps, is_clear=is_clear)
     if diagnosis.recommendation == EITHER:
         return f"Trust them as you would trust {base}: it finds the same clusters alone.", "good"
     found, tone = (
@@ -1053,14 +1163,16 @@ def say_trust(diagnosis: Diagnosis, *, has_gaps: bool = True) -> tuple[str, str]
     return f"Look at some rows of each before you use them: {base} alone {found}.", tone
 
 
-def say_strength(choice: Choice, *, has_gaps: bool = True) -> tuple[str, str]:
+def say_strength(
+    choice: Choice, *, has_gaps: bool = True, is_clear: bool = True
+) -> tuple[str, str]:
     """Return what to do with clusters, by how many random halves of the rows have the same ones."""
     halves = say_halves(choice)
     if choice.is_strong and has_gaps:
         return f"{halves}: use them as kinds of rows.", "good"
     if choice.is_strong:
         return f"{halves}: a reliable way to sort the rows, but not kinds of rows.", "fair"
-    if not choice.is_clear:
+    if not (choice.is_clear and is_clear):
         return f"{halves}: use them to sort the rows, not as kinds of rows.", "fair"
     others = "other numbers of clusters may be as good"
     return f"{halves}, and {others}: use them as a first division.", "fair"

@@ -41,7 +41,7 @@ class Effects:
     mean: FloatArray  # over the rows of the cluster; NaN if all of their cells are missing
     mean_elsewhere: FloatArray  # over all other rows
     # the difference of the two means, in standard deviations of all rows; 0 for constant features,
-    # if fewer than half of the cells of the cluster are known, or if it has all that are known
+    # if too few of the cells of the cluster are known, or if it has all that are known
     effect: FloatArray
     # one minus the standard deviation in the cluster, in those of all rows: near to 1 if the values
     # of the cluster are much closer together than those of all rows; at least 0, and 0 where
@@ -461,8 +461,15 @@ class Likeness:
         if pair not in self.known:
             kinds = {self.table.features[column].kind for column in pair}
             is_known = kinds == {"number"} and len(self.some) >= TRAIT.correlated_rows
-            self.known[pair] = is_known and self._correlate(*pair) >= TRAIT.same_column
+            self.known[pair] = is_known and (
+                self._correlate(*pair) >= TRAIT.same_column or self._follow(*pair)
+            )
         return self.known[pair]
+
+    def _follow(self, one: int, other: int) -> bool:
+        """Return whether each value of a column has one of the other, and the other way round."""
+        first, second = (self.table.values[self.some][:, column] for column in (one, other))
+        return write_order(first) == write_order(second)
 
     def _correlate(self, one: int, other: int) -> float:
         """Return the lower of the correlations of all rows and within clusters.
@@ -483,6 +490,59 @@ class Likeness:
                 both, lengths, out=np.zeros_like(both), where=lengths > 0
             )
         return self.columns[column]
+
+
+def write_order(cells: FloatArray) -> bytes:
+    """Return what stays of a column in all that each of its values has one of, and the other way
+    round: which rows are equal. If most values occur once, the order of the rows, up or down.
+    """
+    values, first, number = np.unique(cells, return_index=True, return_inverse=True)
+    if 2 * len(values) > len(cells):
+        turned = len(values) - 1 - number
+        return max(number.tobytes(), turned.tobytes())
+    place = np.empty(len(values), dtype=np.int64)
+    place[np.argsort(first, kind="stable")] = np.arange(len(values))
+    return place[number].tobytes()
+
+
+def find_formulas(table: Table) -> list[list[str]]:
+    """Return the columns of numbers that are formulas of each other: groups in which each value of
+    one has one value of the others.
+
+    None of columns that have gaps or hardly repeat a value, or of tables of very many numbers.
+    """
+    places = [place for place, one in enumerate(table.features) if one.kind == "number"]
+    if not 1 < len(places) <= TRAIT.number_columns or len(table.rows) < TRAIT.correlated_rows:
+        return []
+    found: dict[bytes, list[str]] = defaultdict(list)
+    for place in places:
+        if table.known is None or table.known[:, place].all():
+            cells = as_dense(table.values[:, [place]])[:, 0]
+            if 2 * len(np.unique(cells)) <= len(cells):
+                found[write_order(cells)].append(table.features[place].name)
+    return [names for names in found.values() if len(names) > 1]
+
+
+def count_different(table: Table, without: Collection[str] = ()) -> tuple[list[str], int]:
+    """Return the columns with levels or numbers, and how many different combinations of their cells
+    there are; no columns if some cells were filled or have no feature.
+    """
+    places = [place for place, one in enumerate(table.features) if one.name not in without]
+    names = dict.fromkeys(table.features[place].name for place in places)
+    cells = as_dense(table.values[:, places])
+    is_level = np.array([table.features[place].kind == "level" for place in places], dtype=bool)
+    is_whole = table.known is None or bool(table.known[:, places].all())
+    n_levels = len({table.features[place].name for place in np.array(places)[is_level].tolist()})
+    has_all = bool((cells[:, is_level].sum(axis=1) == n_levels).all())
+    kinds = {table.features[place].kind for place in places}
+    if not places or not is_whole or not has_all or not kinds <= {"level", "number"}:
+        return [], 0
+    return [*names], len(np.unique(cells, axis=0))
+
+
+def is_count(name: str) -> bool:
+    """Return whether a column is called a number of cases."""
+    return plain_name(name).lower() in {"freq", "frequency", "count", "counts", "n"}
 
 
 def _say_run(features: list[Feature], run: list[int]) -> str:
@@ -803,9 +863,17 @@ def _levels_of_rows(table: Table, name: str) -> IntArray:
 
 
 def list_leveled(table: Table) -> list[str]:
-    """Return the names of columns with levels: categories, and then numbers with few values."""
-    names = dict.fromkeys(one.name for one in table.features if one.kind == "level")
-    numbers = [place for place, one in enumerate(table.features) if one.kind == "number"]
+    """Return the names of columns with levels: categories, and then numbers with few values.
+
+    Not those of which many cells were filled.
+    """
+    is_known = np.ones(len(table.features), dtype=bool)
+    if table.known is not None:
+        is_known = table.known.mean(axis=0) >= TRAIT.known
+    places = np.flatnonzero(is_known).tolist()
+    kinds = [(place, table.features[place].kind) for place in places]
+    names = dict.fromkeys(table.features[place].name for place, kind in kinds if kind == "level")
+    numbers = [place for place, kind in kinds if kind == "number"]
     if len(numbers) <= TRAIT.number_columns:
         names |= {
             table.features[place].name: None for place in numbers if _has_few_values(table, place)

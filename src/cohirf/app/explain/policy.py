@@ -67,6 +67,9 @@ class TraitPolicy:
     """What sets clusters apart. Effects are in standard deviations of all rows."""
 
     most: int = 8  # traits of each cluster
+    # Share of the rows of a cluster that have a cell, from which on their mean speaks for it; and
+    # of all rows, from which on the levels of a column can be those that clusters follow.
+    known: float = 0.8
     about: float = 0.3  # a mean that is nearer to the others is neither high nor low
     faint: float = 0.5  # below, a cluster is "high" only if no other one is higher
     rounding: float = 0.01  # relative difference of effects that are the same
@@ -113,6 +116,7 @@ class WordPolicy:
     first_year: int = 1500  # numbers of a column of years have no comma
     last_year: int = 2200
     weakest: float = 0.3  # standard deviations; a weaker trait says nothing
+    second: float = 0.5  # standard deviations; a weaker trait is not said beside a strong one
     faint_share: float = 0.35  # of the strongest trait; a weaker one is left out of the name
     # traits in a name; more than the first only if two clusters would have the same name
     traits: int = 3
@@ -123,6 +127,8 @@ class WordPolicy:
     branch_traits: int = 2  # in the name of a branch
     branch_topics: int = 3  # of texts, in the name of a branch
     named_clusters: int = 6  # in the headline, at most
+    named_slices: int = 3  # of what are no clear groups, at most
+    formulas: int = 5  # columns that are formulas of each other
     named_rows: int = 3  # in the headline, at most
     findings: int = 3  # clusters, and features, that are said to have changed
     changes: int = 8  # clusters in a line on an update
@@ -148,6 +154,9 @@ class BetweenPolicy:
     window: float = 0.1  # around each stop; 1 is the distance of the centres
     digits: int = 9  # decimals of a place, in the same unit: more are rounding errors
     at_centre: int = 5  # fewest rows; with fewer, nothing is said
+    # Share of the variance that one direction has, from which on rows lie along a line.
+    line: float = 0.9
+    line_features: int = 200  # of more, directions are not looked at
     # rows that are listed
     listed_loose: int = 3  # of each cluster
     listed_between: int = 50

@@ -8,6 +8,7 @@ in those of an original table.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from cohirf import CoHiRF
 from cohirf.app.explain.policy import BETWEEN, SAMPLE
 from cohirf.app.explain.study import draw, weigh
-from cohirf.app.explain.table import number_rows
+from cohirf.app.explain.table import as_dense, number_rows
 from cohirf.inspection import positions_of
 from cohirf.rows import FloatArray, IntArray, row_blocks, rows_by_label
 
@@ -71,6 +72,15 @@ class BadlyFitting:
         How near the neighbours of the median row of a cluster are, compared with those of its
         median row that is between two clusters: about 1 if rows there are as dense as elsewhere.
         The highest of all clusters, and 0 if no row is between two; NaN if clusters are compact.
+    n_different : int
+        Number of rows that differ from each other, of those that were compared.
+    along_line : float
+        Share of the variance that is along one line, the main direction of the rows; NaN if there
+        are too many features.
+    is_line_cut : bool
+        Whether rows are too few to say how dense they are, lie along one line, and it is cut into
+        clusters at a place that is no gap: another step between the centres of two neighbours is as
+        wide as that from one to the other.
     """
 
     loose: list[Outlying]
@@ -79,6 +89,9 @@ class BadlyFitting:
     n_compared: int
     filled: float = np.nan
     at_border: float = np.nan
+    n_different: int = 0
+    along_line: float = np.nan
+    is_line_cut: bool = False
 
     @property
     def is_apart(self) -> bool:
@@ -91,6 +104,28 @@ class BadlyFitting:
         """Whether few rows are between two clusters, and there is some gap."""
         few = self.share_between <= BETWEEN.touching
         return few and not self.filled > BETWEEN.half_filled
+
+    @property
+    def is_line(self) -> bool:
+        """Whether rows lie along one line."""
+        return self.along_line >= BETWEEN.line
+
+    @property
+    def is_one_cloud(self) -> bool:
+        """Whether some clusters are parts of one cloud: many rows are between two, or rows are as
+        dense there as elsewhere.
+        """
+        has_many = self.share_between > BETWEEN.touching
+        is_filled = self.filled > BETWEEN.filled
+        if self.share_between > BETWEEN.apart:
+            is_filled = is_filled or self.at_border > BETWEEN.filled
+        return has_many or bool(is_filled) or self.is_line_cut
+
+    def has_neighbours(self, n_clusters: int) -> bool:
+        """Return whether clusters have so many different rows that neighbours tell how far apart
+        they are.
+        """
+        return self.n_different > (BETWEEN.neighbours + 1) * n_clusters
 
 
 def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> BadlyFitting:
@@ -120,6 +155,9 @@ def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> Badly
     if model.choice_ is not None and model.choice_.n_aside:
         loose += _find_aside(model, clustered, own_distance)
     between = np.flatnonzero((closeness >= BETWEEN.between) & np.isfinite(closeness))
+    filled = _fill_gaps(points, place) if _is_compact(model) else np.nan
+    along_line, on_line = _project(points)
+    is_few = _is_compact(model) and np.isnan(filled)
     return BadlyFitting(
         loose=sorted(loose, key=lambda row: -row.distance),
         border=[
@@ -130,9 +168,48 @@ def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> Badly
         ],
         share_between=float(weights[between].sum() / weights.sum()),
         n_compared=len(rows),
-        filled=_fill_gaps(points, place) if _is_compact(model) else np.nan,
+        filled=filled,
         at_border=np.nan if _is_compact(model) else _fill_border(place, own_distance, between),
+        n_different=len(np.unique(number_rows(points))),
+        along_line=along_line,
+        is_line_cut=is_few and along_line >= BETWEEN.line and _cuts_line(on_line, place),
     )
+
+
+def _project(points: Any) -> tuple[float, FloatArray]:
+    """Return which share of the variance of rows is along their main direction, and their places
+    there; NaN, and no places, if there are too many features.
+    """
+    if points.shape[1] > BETWEEN.line_features:
+        return np.nan, np.empty(0)
+    dense = as_dense(points)
+    around = dense - dense.mean(axis=0)
+    variances, directions = np.linalg.eigh(around.T @ around)
+    total = float(variances.sum())
+    if total <= 0:
+        return np.nan, np.empty(0)
+    return float(variances[-1]) / total, around @ directions[:, -1]
+
+
+def _cuts_line(at: FloatArray, labels: IntArray) -> bool:
+    """Return whether some clusters are neighbours on a line without a gap between them.
+
+    The gap between two is as wide as no other step between their centres.
+    """
+    clusters = np.unique(labels)
+    centres = np.array([at[labels == one].mean() for one in clusters])
+    order = np.argsort(centres)
+    for one, other in pairwise(order.tolist()):
+        is_either = np.isin(labels, clusters[[one, other]])
+        places = at[is_either & (at >= centres[one]) & (at <= centres[other])]
+        low = at[labels == clusters[one]].max()
+        high = at[labels == clusters[other]].min()
+        steps = np.diff(np.unique(places.round(BETWEEN.digits)))
+        gap = high - low
+        n_as_wide = int((steps >= gap - 10.0**-BETWEEN.digits).sum())
+        if gap <= 0 or n_as_wide > 1:
+            return True
+    return False
 
 
 def _is_compact(model: CoHiRF) -> bool:

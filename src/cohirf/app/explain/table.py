@@ -22,7 +22,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf import CoHiRF
-from cohirf.app.explain.policy import LEVEL, SAMPLE
+from cohirf.app.explain.policy import LEVEL, SAMPLE, TRAIT
 from cohirf.app.explain.words import plain_name, say_value, shorten
 from cohirf.app.preparation.kinds import Boolean, LeftOut
 from cohirf.app.preparation.policy import SCALE
@@ -269,8 +269,8 @@ class Sums:
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Whether a mean speaks for the rows: at least half of them have a cell."""
-        return np.asarray((self.mass > 0) & (self.mass >= LEVEL.mostly * self.weight))
+        """Whether a mean speaks for the rows: most of them have a cell."""
+        return np.asarray((self.mass > 0) & (self.mass >= TRAIT.known * self.weight))
 
     def mean(self) -> FloatArray:
         """Return the means, from the origin; 0 without rows."""

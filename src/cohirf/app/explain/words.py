@@ -224,8 +224,8 @@ def _join_phrases(traits: Sequence[Trait], split: Trait | None, n_traits: int) -
     if traits and n_traits == WORD.traits:
         weakest = max(WORD.weakest, WORD.faint_share * traits[0].strength)
     strong = [trait for trait in traits if trait.strength >= weakest]
-    if len(strong) == 1:  # a second one says more, even if it is weak
-        strong = [trait for trait in traits if trait.strength >= WORD.weakest][:2]
+    if len(strong) == 1:  # a second one says more, if it is not faint
+        strong += [trait for trait in traits[1:] if trait.strength >= WORD.second][:1]
     said = [trait for trait in strong if not trait.is_lack and not trait.is_rare] or strong[:1]
     if split is not None:  # without traits of the same column, or of the same series
         column = split.feature.name

@@ -130,7 +130,7 @@ def _choose(found: Evidence, *, comma: bool, is_leading: bool, follows_id: bool)
         )
     best = best_tally(found, comma=comma)
     if _has_codes(found, best) and not _may_be_years(found, best):
-        return _settle_codes(found, best)
+        return _settle_codes(found, best, follows_id=follows_id)
     if found.stored.startswith("dictionary"):
         return _settle_text(found)
     if best is None or not _suits(found, best):
@@ -154,9 +154,9 @@ def _may_be_years(found: Evidence, best: Tally | None) -> bool:
     return best is not None and words_of(found.name)[-1:] == [word] and best.high <= most
 
 
-def _settle_codes(found: Evidence, best: Tally | None) -> Column:
+def _settle_codes(found: Evidence, best: Tally | None, *, follows_id: bool) -> Column:
     """Return codes as a category, or leave them out, as text."""
-    if best is not None and _numbers_blocks(found, best):
+    if best is not None and _numbers_blocks(found, best, follows_id=follows_id):
         return LeftOut(found.name, BLOCKS, found.n_missing, role="id")
     column = _settle_text(found)
     if isinstance(column, Category) and found.is_whole and is_code_name(found.name):
@@ -343,30 +343,24 @@ def _find_id(found: Evidence, best: Tally, *, is_leading: bool, follows_id: bool
     if is_leading and best.low_step > 0 and best.n_read >= DECISION.counting_rows:
         reason = "rises from row to row, as ids do"
         return LeftOut(found.name, reason, found.n_missing, role="id")
-    if _numbers_blocks(found, best) or (follows_id and _rises(found, best)):
+    if _numbers_blocks(found, best, follows_id=follows_id):
         return LeftOut(found.name, BLOCKS, found.n_missing, role="id")
     return None
 
 
-def _numbers_blocks(found: Evidence, tally: Tally) -> bool:
-    """Return whether cells number blocks of rows, such as the rows of a subject, from the first
-    block on.
+def _numbers_blocks(found: Evidence, tally: Tally, *, follows_id: bool) -> bool:
+    """Return whether whole numbers are those of blocks of rows, such as the rows of a subject: they
+    count blocks of several rows, or rise from block to block behind an id; and their name is not
+    that of a measure by which rows are sorted.
     """
     is_counting = tally.low in (0, 1) and (tally.low_step, tally.high_step) == (0, 1)
-    return is_counting and _rises(found, tally)
-
-
-def _rises(found: Evidence, tally: Tally) -> bool:
-    """Return whether whole numbers rise from block to block of rows, and their name is not that of
-    a measure by which rows are sorted.
-    """
-    n_blocks = found.n_distinct
+    has_blocks = found.n_rows >= DECISION.rows_per_block * found.n_distinct
     return (
         found.is_counted
         and tally.n_read == found.n_rows
         and tally.low_step == 0
-        and found.n_rows >= DECISION.rows_per_block * n_blocks
-        and n_blocks >= DECISION.counting_rows
+        and found.n_distinct >= DECISION.counting_rows
+        and (follows_id or (is_counting and has_blocks))
         and not is_called(found.name, NAME.measures)
     )
 
