@@ -72,6 +72,9 @@ class BadlyFitting:
         How near the neighbours of the median row of a cluster are, compared with those of its
         median row that is between two clusters: about 1 if rows there are as dense as elsewhere.
         The highest of all clusters, and 0 if no row is between two; NaN if clusters are compact.
+    sparsest : float
+        The lowest of all clusters of what ``filled`` or ``at_border`` is the highest of: low if
+        some cluster is apart from the others.
     n_different : int
         Number of rows that differ from each other, of those that were compared.
     along_line : float
@@ -89,6 +92,7 @@ class BadlyFitting:
     n_compared: int
     filled: float = np.nan
     at_border: float = np.nan
+    sparsest: float = np.nan
     n_different: int = 0
     along_line: float = np.nan
     is_line_cut: bool = False
@@ -112,14 +116,15 @@ class BadlyFitting:
 
     @property
     def is_one_cloud(self) -> bool:
-        """Whether some clusters are parts of one cloud: many rows are between two, or rows are as
-        dense there as elsewhere.
+        """Whether clusters are parts of one cloud: many rows are between two, or rows are as dense
+        there as elsewhere; and none is apart.
         """
         has_many = self.share_between > BETWEEN.touching
         is_filled = self.filled > BETWEEN.filled
         if self.share_between > BETWEEN.apart:
             is_filled = is_filled or self.at_border > BETWEEN.filled
-        return has_many or bool(is_filled) or self.is_line_cut
+        is_any_apart = self.sparsest <= BETWEEN.half_filled
+        return ((has_many or bool(is_filled)) and not is_any_apart) or self.is_line_cut
 
     def has_neighbours(self, n_clusters: int) -> bool:
         """Return whether clusters have so many different rows that neighbours tell how far apart
@@ -155,9 +160,13 @@ def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> Badly
     if model.choice_ is not None and model.choice_.n_aside:
         loose += _find_aside(model, clustered, own_distance)
     between = np.flatnonzero((closeness >= BETWEEN.between) & np.isfinite(closeness))
-    filled = _fill_gaps(points, place) if _is_compact(model) else np.nan
+    if _is_compact(model):
+        densities = _fill_gaps(points, place)
+    else:
+        densities = _fill_border(place, own_distance, between)
+    highest = max(densities, default=np.nan)
     along_line, on_line = _project(points)
-    is_few = _is_compact(model) and np.isnan(filled)
+    is_few = _is_compact(model) and not densities
     return BadlyFitting(
         loose=sorted(loose, key=lambda row: -row.distance),
         border=[
@@ -168,8 +177,9 @@ def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> Badly
         ],
         share_between=float(weights[between].sum() / weights.sum()),
         n_compared=len(rows),
-        filled=filled,
-        at_border=np.nan if _is_compact(model) else _fill_border(place, own_distance, between),
+        filled=highest if _is_compact(model) else np.nan,
+        at_border=np.nan if _is_compact(model) else highest,
+        sparsest=min(densities, default=np.nan),
         n_different=len(np.unique(number_rows(points))),
         along_line=along_line,
         is_line_cut=is_few and along_line >= BETWEEN.line and _cuts_line(on_line, place),
@@ -217,14 +227,14 @@ def _is_compact(model: CoHiRF) -> bool:
     return choice is not None and choice.is_around_means and choice.is_compared
 
 
-def _fill_gaps(points: Any, labels: IntArray) -> float:
-    """Return the highest of the lowest densities between two neighbouring clusters.
+def _fill_gaps(points: Any, labels: IntArray) -> list[float]:
+    """Return the lowest density between each cluster and its neighbour, where it is known.
 
     See ``BadlyFitting.filled``.
     """
     n_clusters = int(labels.max()) + 1
     if n_clusters < 2:
-        return np.nan
+        return []
     centres = np.stack(
         [np.asarray(points[labels == one].mean(axis=0)).ravel() for one in range(n_clusters)]
     )
@@ -242,7 +252,7 @@ def _fill_gaps(points: Any, labels: IntArray) -> float:
         )
         if min(start, end) >= BETWEEN.at_centre:
             filled.append(min(middle) / min(start, end))
-    return max(filled, default=np.nan)
+    return filled
 
 
 def _typical_step(place: FloatArray) -> float:
@@ -259,17 +269,17 @@ def _typical_step(place: FloatArray) -> float:
     return float(to_next[order[median]])
 
 
-def _fill_border(labels: IntArray, own_distance: FloatArray, between: IntArray) -> float:
-    """Return how dense rows between two clusters are, compared with the others of their cluster.
+def _fill_border(labels: IntArray, own_distance: FloatArray, between: IntArray) -> list[float]:
+    """Return how dense the rows of each cluster that are between two are, compared with the others.
 
     See ``BadlyFitting.at_border``.
     """
-    filled = 0.0
+    filled = dict.fromkeys(np.unique(labels).tolist(), 0.0)
     for cluster in np.unique(labels[between]).tolist():
         typical = float(np.nanmedian(own_distance[labels == cluster]))
         there = float(np.median(own_distance[between[labels[between] == cluster]]))
-        filled = max(filled, typical / there)
-    return filled
+        filled[cluster] = typical / there
+    return [*filled.values()]
 
 
 def _distances_to_clusters(
