@@ -47,7 +47,6 @@ from experiments.methods import (
 )
 from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
-from experiments.reasons import REASONS
 from experiments.remembering import remembering
 from experiments.sampler import authors_sampler
 from experiments.silhouette_sample import run as run_silhouette_sample
@@ -229,11 +228,6 @@ def test_every_row_of_the_paper_is_listed_with_the_search_that_found_it(tmp_path
     # two seeds are not five
     assert "| ARI | 54 | 2 | 0 | 4 | 0 | 0 | 0 |" in text
     assert "An earlier search: 60 trials, 2 seeds. |" in text
-
-
-def test_every_reason_belongs_to_a_figure_of_the_paper():
-    rows = {(*row, metric) for row in RESULTS for metric in METRICS}
-    assert REASONS.keys() <= rows
 
 
 def test_rows_with_fewer_trials_or_seeds_are_named():
