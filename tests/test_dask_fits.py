@@ -397,6 +397,22 @@ def test_sources_of_every_kind_become_arrays_of_dask(X, tmp_path):
         assert (made.compute() == X).all()
 
 
+def test_a_source_is_in_one_task_and_not_in_each_of_its_chunks(X, tmp_path):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for number in range(40):
+        table = pa.table({f"column {i}": column for i, column in enumerate(X[:5].T)})
+        pq.write_table(table, folder / f"part-{number}.parquet")
+    source = open_source(folder)
+    sizes = sorted(
+        len(pickle.dumps(task)) for task in to_dask_array(source, 10).__dask_graph__().values()
+    )
+    assert len(sizes) == 21
+    assert sizes[-2] < 3_000
+    # a name, a size, a time and a row group for each file; types of columns once
+    assert 4_000 < sizes[-1] < 15_000
+
+
 # -- predict
 
 

@@ -91,6 +91,21 @@ def test_no_batch_in_order_is_empty(n_rows):
     assert all(len(contracted) > 0 for contracted, _ in positions(split(n_rows, 2, in_order=True)))
 
 
+def test_batches_that_hold_nothing_aside_draw_nothing():
+    """The rows are those that a draw for each batch holds aside, also where it is of no row."""
+    batches = split(5_000, 40, in_order=True)
+    random = np.random.default_rng(0)
+    expected = [
+        start + np.sort(random.choice(stop - start, size=size, replace=False, shuffle=False))
+        for start, stop, size in zip(
+            batches.bounds[:-1], batches.bounds[1:], batches.n_held, strict=True
+        )
+    ]
+    assert sum(size == 0 for size in batches.n_held) > 50
+    held = [run.start + run.held for run in batches.runs(np.arange(0, batches.n_batches, 7))]
+    np.testing.assert_array_equal(np.concatenate(held), np.concatenate(expected))
+
+
 def test_as_many_rows_are_held_aside_in_all_as_a_batch_has():
     batches = positions(split(1000, 250, in_order=True))
     assert len(batches) == 3

@@ -184,13 +184,21 @@ class Batches:
         """Draw the rows that the batches of a run hold aside."""
         if self.rng is None or self.n_held is None:
             return np.arange(0)
+        sizes = self.n_held[first : first + len(bounds) - 1]
+        # of many batches, most hold no row aside, and draw nothing
         held = [
-            start + np.sort(self.rng.choice(end - start, size=size, replace=False, shuffle=False))
-            for (start, end), size in zip(
-                pairwise(bounds.tolist()), self.n_held[first:], strict=False
+            bounds[number]
+            + np.sort(
+                self.rng.choice(
+                    bounds[number + 1] - bounds[number],
+                    size=sizes[number],
+                    replace=False,
+                    shuffle=False,
+                )
             )
+            for number in np.flatnonzero(sizes)
         ]
-        return np.concatenate(held)
+        return np.concatenate(held) if held else np.arange(0)
 
     def _sort(self, of_run: IntArray) -> IntArray:
         """Return the positions of the batches of a run, each of which is sorted."""
