@@ -475,10 +475,11 @@ class CoHiRF(
             numbers each, of which one may be None. All are kept. Links that contradict each other
             are refused before the fit. Rows that are to be together are moved to their mean, which
             is what the model stores of them. See :doc:`/choose/links`.
-        client : distributed.Client, optional
-            Client of the cluster that runs the batches of a source, Dask array or Dask data frame.
-            By default, a Dask array or data frame uses the active client, if there is one, and a
-            source stays in this process.
+        client : distributed.Client or module, optional
+            Client of the cluster that runs the batches of a source, Dask array or Dask data frame;
+            or Ray's module (``client=ray``, after ``ray.init()``), whose workers run the batches of
+            a source. By default, a Dask array or data frame uses the active client, if there is
+            one, and a source stays in this process.
 
         Returns
         -------
@@ -493,7 +494,7 @@ class CoHiRF(
             columns = Columns(graph.n_nodes)
             return self._become(fit_graph(Settings.of(parameters, columns), graph), columns)
         with nullcontext() if client is None else choosing_client(parameters, client, X):
-            opened = open_training_data(parameters, X, on_cluster=client is not None)
+            opened = open_training_data(parameters, X, client=client)
             settings = Settings.of(parameters, opened.columns)
             state = fit_data(settings, opened.data, sample_weight, links=links)
         return self._become(state, opened.columns)

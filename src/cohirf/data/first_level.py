@@ -122,6 +122,8 @@ class RowReader:
     # runs tasks that write into vectors of this process
     engine: Engine = field(default_factory=SerialEngine)
     storage: Storage = field(default_factory=Storage)  # keeps these vectors
+    # runs tasks that read rows and return what they find; None if ``engine`` reads them
+    elsewhere: Engine | None = None
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, and return a vector of the results."""
@@ -129,6 +131,9 @@ class RowReader:
         found = self.storage.vector(n_rows, dtype)
         if self._are_here:
             self._map_here(found, function)
+            return found
+        if self.elsewhere is not None:
+            self._map_elsewhere(found, function, self.elsewhere)
             return found
         values = self.engine.share(self.values)
         tasks = [
@@ -138,6 +143,16 @@ class RowReader:
         for _ in self.engine.run(map_block, tasks, len(tasks)):
             self.storage.release()
         return found
+
+    def _map_elsewhere(
+        self, found: NDArray[Any], function: Callable[[Any], Any], engine: Engine
+    ) -> None:
+        """Write what tasks return for blocks of rows, which they read."""
+        blocks = list(row_blocks(len(found), DATA.mapped_rows))
+        tasks = ((self.values, self.column_means, function, found.dtype, rows) for rows in blocks)
+        for rows, entries in zip(blocks, engine.run(label_block, tasks, len(blocks)), strict=True):
+            found[rows] = entries
+            self.storage.release()
 
     def _map_here(self, found: NDArray[Any], function: Callable[[Any], Any]) -> None:
         """Write what ``function`` returns for rows in memory, which are not copied."""
@@ -220,6 +235,17 @@ def map_block(
         found[numbers[0] : numbers[-1] + 1] = function(
             fill_missing(values.take(numbers), column_means)
         )
+
+
+def label_block(
+    values: Rows, column_means: Any, function: Callable[[Any], Any], dtype: Any, rows: slice
+) -> NDArray[Any]:
+    """Return what ``function`` returns for some rows, missing cells replaced."""
+    found: NDArray[Any] = np.empty(rows.stop - rows.start, dtype)
+    for block in row_blocks(len(found)):
+        numbers = np.arange(rows.start + block.start, rows.start + block.stop)
+        found[block] = function(fill_missing(values.take(numbers), column_means))
+    return found
 
 
 @dataclass
@@ -456,6 +482,8 @@ class Data:
     device: Any = None
     # whether any row can be assigned to another cluster after the levels
     can_reassign: ClassVar[bool] = False
+    # whether batches are contracted by workers with memory of their own
+    is_on_cluster: ClassVar[bool] = False
 
     @property
     def n_features(self) -> int:
@@ -497,6 +525,10 @@ class Data:
         """
         raise NotImplementedError
 
+    def first_engine(self, setup: Setup) -> Engine:
+        """Return the engine of the first level."""
+        return setup.engine()
+
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""
         return engine_of_batches(n_jobs)
@@ -518,7 +550,9 @@ class Data:
         active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
         active = replace(active, batches=blocks, steps=setup.steps)
         return contract_rows(
-            active, setup.contraction, setup.make_resources(setup.engine(), self.storage())
+            active,
+            setup.contraction,
+            setup.make_resources(self.first_engine(setup), self.storage()),
         )
 
     def storage(self) -> Storage:

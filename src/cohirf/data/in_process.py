@@ -143,7 +143,7 @@ class InSource(Data):
         if count_batches(self.rows.n_rows, setup.contraction.batch_size) == 1:
             in_memory = InMemory(self.rows.take(np.arange(self.rows.n_rows)))
             return in_memory.contract_first_level(weights, setup)
-        engine = setup.engine()
+        engine = self.first_engine(setup)
         if setup.locality is not None:
             return contract_local_batches(self.rows, weights, setup, engine, engine)
         active = active_rows(self.rows, weights, in_order=True)

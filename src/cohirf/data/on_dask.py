@@ -90,6 +90,8 @@ class OnDask(Data):
 
     rows: LazyDaskSource
 
+    is_on_cluster: ClassVar[bool] = True
+
     @property
     def reading(self) -> Any:
         """How rows are assigned to runs."""

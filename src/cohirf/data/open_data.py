@@ -1,4 +1,4 @@
-"""Open what the user passes as X: in memory, on a device, in a source, or on Dask.
+"""Open what the user passes as X: in memory, on a device, in a source, on Dask or Ray.
 
 No other file asks which it is.
 """
@@ -25,7 +25,9 @@ from cohirf.data.first_level import Data
 from cohirf.data.in_process import InMemory, InSource
 from cohirf.data.on_dask import OnDask
 from cohirf.data.on_device import OnDevice
+from cohirf.data.on_ray import OnRay
 from cohirf.engines.dask import is_usable
+from cohirf.engines.ray import is_ray, refuse_unready
 from cohirf.parameters import Parameters
 from cohirf.rows.arrays import is_dask, is_on_device, is_torch, namespace, narrow_indices, to_host
 from cohirf.sources import GraphSource, ScaledSource, Source
@@ -45,15 +47,15 @@ def open_training_data(
     parameters: Parameters,
     X: Any,
     *,
-    on_cluster: bool,
+    client: Any = None,
     known: Columns | None = None,
     may_miss: bool = True,
 ) -> TrainingData:
     """Validate the data of a fit. Sources are validated when read.
 
     The data of an update must have the ``known`` columns of the model, and cells may be missing if
-    they ``may_miss`` there. A source is read by the workers of the active client if ``on_cluster``
-    is set.
+    they ``may_miss`` there. A source is read by the workers of a ``client``, which is the active
+    one of Dask, or Ray's module.
     """
     X = _rows_of(parameters, X)
     if is_dask(X):
@@ -68,8 +70,10 @@ def open_training_data(
     if isinstance(X, Source):
         columns = _columns_of_source(X, known)
         X = _scale_source(parameters, X)
-        if not on_cluster:
+        if client is None:
             return TrainingData(InSource(X), columns)
+        if is_ray(client):
+            return TrainingData(OnRay(X, client), columns)
         if isinstance(parameters.batch_size, Integral):
             batch_size = int(parameters.batch_size)
         else:
@@ -128,14 +132,21 @@ def map_new_rows(
 def choosing_client(parameters: Parameters, client: Any, X: Any) -> AbstractContextManager[Any]:
     """Return a context in which ``client`` is the active Dask client.
 
-    One that does nothing if it is None.
+    One that does nothing if it is None, or Ray's module, which has one cluster at a time.
     """
     if client is None:
         return nullcontext()
-    if not hasattr(client, "as_current") or not is_usable(client):
+    if is_ray(client):
+        refuse_unready(client)
+        if is_dask(X):
+            raise TypeError(
+                "client=ray is for sources, but X is on Dask: give the source that it was made of, "
+                "or the client of Dask."
+            )
+    elif not hasattr(client, "as_current") or not is_usable(client):
         raise TypeError(
-            f"client={client!r} is not a connected, synchronous distributed.Client: give one, or "
-            "leave client out."
+            f"client={client!r} is not a connected, synchronous distributed.Client, nor Ray's "
+            "module: give one of them, or leave client out."
         )
     if not (is_dask(X) or isinstance(X, Source)):
         raise TypeError(
@@ -147,6 +158,8 @@ def choosing_client(parameters: Parameters, client: Any, X: Any) -> AbstractCont
             "client= needs batches to run, but batch_size=None: set batch_size to a number or to "
             '"auto".'
         )
+    if is_ray(client):
+        return nullcontext()
     return cast("AbstractContextManager[Any]", client.as_current())
 
 

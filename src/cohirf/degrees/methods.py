@@ -213,7 +213,6 @@ class DegreesMixin(FittedModel):
         opened = open_training_data(
             parameters,
             X,
-            on_cluster=False,
             known=self._columns,
             may_miss=state.column_means is not None,
         )

@@ -1,4 +1,4 @@
-"""Engines run tasks, in this process or on a Dask cluster.
+"""Engines run tasks, in this process or on a cluster of Dask or Ray.
 
 Backends of joblib need no engine: ``LocalEngine`` runs on the one that ``joblib.parallel_config``
 chooses. To add an engine, implement the interface ``cohirf.rows.storage.Engine``, return it from
@@ -17,16 +17,19 @@ from cohirf.engines.choice import (
     engine_of_sent_rows,
     engine_of_views,
     engine_on_device,
+    engine_on_ray,
     engine_that_gathers,
 )
 from cohirf.engines.dask import DaskEngine
 from cohirf.engines.local import LocalEngine, ThreadEngine, count_jobs, threads_of_fit
+from cohirf.engines.ray import RayEngine
 from cohirf.engines.streaming import StreamingEngine
 from cohirf.engines.tasks import one_thread
 
 __all__ = [
     "DaskEngine",
     "LocalEngine",
+    "RayEngine",
     "StreamingEngine",
     "ThreadEngine",
     "count_jobs",
@@ -35,6 +38,7 @@ __all__ = [
     "engine_of_sent_rows",
     "engine_of_views",
     "engine_on_device",
+    "engine_on_ray",
     "engine_that_gathers",
     "one_thread",
     "threads_of_fit",

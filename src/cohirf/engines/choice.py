@@ -1,8 +1,8 @@
 """The engine of each kind of task: the only place that chooses one.
 
 Users ask for cores with ``n_jobs``, for a backend with a context of joblib, for a cluster with an
-active client of Dask, and for a device by its name. The functions are named after the tasks of a
-fit; what a user asks for does not go further down than this.
+active client of Dask or the module of Ray, and for a device by its name. The functions are named
+after the tasks of a fit; what a user asks for does not go further down than this.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from cohirf.engines.dask import DaskEngine, DataLocalEngine
 from cohirf.engines.local import LocalEngine, ThreadEngine, count_jobs
+from cohirf.engines.ray import RayEngine
 from cohirf.engines.streaming import StreamingEngine
 from cohirf.rows.storage import Engine, SerialEngine
 
@@ -46,6 +47,11 @@ def engine_that_gathers(client: Any, array: Any) -> DaskEngine:
 def engine_at_rows(array: Any, weights: Any = None) -> DataLocalEngine:
     """Return the engine of tasks that run where Dask has the chunks of an ``array``."""
     return DataLocalEngine(array, weights)
+
+
+def engine_on_ray(ray: Any) -> RayEngine:
+    """Return the engine of tasks that are sent to the workers of Ray; ``ray`` is its module."""
+    return RayEngine(ray)
 
 
 def engine_on_device() -> Engine:

@@ -38,6 +38,18 @@ class DaskPolicy:
     before_spilling: float = 0.6
 
 
+@dataclass(frozen=True)
+class RayPolicy:
+    """Tasks on the workers of a Ray cluster."""
+
+    retries: int = 3  # of a call whose worker has died, or whose file cannot be read: Ray's default
+    # bundles of batches per CPU, as on Dask: enough that no CPU waits long for another
+    calls_per_cpu: int = 8
+    # calls for each CPU that are sent, and not received: one that runs, and one that is next
+    calls_ahead: int = 2
+
+
 LOCAL = LocalPolicy()
 STREAM = StreamPolicy()
 DASK = DaskPolicy()
+RAY = RayPolicy()

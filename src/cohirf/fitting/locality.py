@@ -23,7 +23,6 @@ from cohirf.clusterers.density_labels import DensityLabels
 from cohirf.clusterers.grid_dbscan import GridDBSCAN, has_kernels
 from cohirf.data import Data
 from cohirf.data.first_level import FirstLevel
-from cohirf.data.on_dask import OnDask
 from cohirf.fitting.policy import LOCAL
 from cohirf.optional import import_optional, is_installed
 from cohirf.planning.memory import format_bytes, resident_bytes
@@ -289,7 +288,7 @@ def count_spanned(data: Data, spanned: SpanningSettings, room: Room | None = Non
     may_miss = may_miss_neighbours(data.n_features)
     is_found_later = may_miss and spanned.min_samples <= LISTS.longest
     n_rows = LOCAL.spanned_rows // LOCAL.smaller_listed if is_found_later else LOCAL.spanned_rows
-    if room is not None and not isinstance(data, OnDask):
+    if room is not None and not data.is_on_cluster:
         row_bytes = LOCAL.spanned_bytes + 24 * data.n_features + 12 * spanned.min_samples
         batch_bytes = room.n_jobs * int(
             CELL.largest_batch * row_bytes * min(n_rows, data.rows.n_rows)
@@ -314,7 +313,7 @@ def count_dense(data: Data, memory_limit: int, *, must_fit: bool) -> int | None:
     If a batch ``must_fit`` and does not, an error says what it needs.
     """
     n_rows: int = data.rows.n_rows
-    if isinstance(data, OnDask):
+    if data.is_on_cluster:
         return min(n_rows, LOCAL.density_rows)
     row_bytes = LOCAL.density_bytes + data.n_features * np.dtype(data.dtype).itemsize
     if (

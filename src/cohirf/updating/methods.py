@@ -76,7 +76,7 @@ class UpdatingMixin(FittedModel):
             Weight of each new row, for base methods that support it. Rows of weight 0 do not take
             part, as in ``fit``: each gets the cluster of the nearest row that does, or of the
             nearest group of its block.
-        client : distributed.Client, optional
+        client : distributed.Client or module, optional
             Client of the cluster that contracts the rows of a source, Dask array or Dask data
             frame, as for ``fit``.
 
@@ -115,7 +115,7 @@ class UpdatingMixin(FittedModel):
         X = from_device(X)
         with choosing_client(parameters, client, X):
             opened = open_training_data(
-                parameters, X, on_cluster=client is not None, known=known, may_miss=may_miss
+                parameters, X, client=client, known=known, may_miss=may_miss
             )
             settings = Settings.of(parameters, opened.columns)
             state = update(settings, before, opened.data, sample_weight)
