@@ -1,6 +1,7 @@
 """A small object store on this machine, for http:// and s3://, that can fail, wait and cut.
 
-It answers what a reader asks S3 for: ranges of objects, and lists of them. It does not look at
+It answers what is asked of S3 here: ranges of objects, lists of them, and to put one, on a
+condition. It does not look at
 signatures, and keeps nothing: tests and measurements use it, on the loopback alone.
 
     python -m tools.object_server FOLDER [--faults 0.2]
@@ -96,6 +97,31 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         """Send a range of an object, or a list of objects."""
         self.answer(with_body=True)
+
+    def do_PUT(self):
+        """Put an object, unless there is one already, or another one than was seen."""
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        key = unquote(urlsplit(self.path).path).lstrip("/")
+        objects = self.objects
+        with objects.lock:
+            objects.requests[self.command] += 1
+        objects.before(self.command, key)
+        fault = objects.next_fault()
+        if fault == "fail":
+            self.send(503, b"SlowDown", {}, with_body=True)
+            return
+        with objects.lock:
+            there = objects.tags.get(key)
+            wanted = self.headers.get("If-Match")
+            refused = (wanted and wanted != there) or (self.headers.get("If-None-Match") and there)
+            if not refused:
+                objects.put(key, content)
+        if refused:
+            self.send(412, b"<Error><Code>PreconditionFailed</Code></Error>", {}, with_body=True)
+        elif fault == "cut":  # it is there, but its writer does not hear of it
+            self.close_connection = True
+        else:
+            self.send(200, b"", {"ETag": objects.tags[key]}, with_body=False)
 
     def answer(self, *, with_body):
         """Answer, or fail."""

@@ -10,6 +10,7 @@ import cohirf
 from cohirf.engines import (
     DaskEngine,
     LocalEngine,
+    RayEngine,
     StreamingEngine,
     ThreadEngine,
     engine_at_rows,
@@ -17,6 +18,7 @@ from cohirf.engines import (
     engine_of_sent_rows,
     engine_of_views,
     engine_on_device,
+    engine_on_ray,
     engine_that_gathers,
 )
 from cohirf.engines.dask import DataLocalEngine
@@ -37,6 +39,7 @@ ARRAY = object()
         (lambda: engine_of_sent_rows(2, None), LocalEngine(2)),
         (lambda: engine_of_sent_rows(2, CLIENT), DaskEngine(CLIENT)),
         (lambda: engine_that_gathers(CLIENT, ARRAY), DaskEngine(CLIENT, ARRAY)),
+        (lambda: engine_on_ray(CLIENT), RayEngine(CLIENT)),
         (lambda: engine_at_rows(ARRAY), DataLocalEngine(ARRAY)),
         (lambda: engine_of_views(2), LocalEngine(2)),
         (lambda: engine_of_views(2, in_threads=True), ThreadEngine()),
@@ -55,6 +58,7 @@ def test_a_context_of_joblib_is_what_a_user_asks_for():
 def test_only_one_file_makes_engines():
     # the serial engine is what there is without a choice
     engines = {"LocalEngine", "ThreadEngine", "StreamingEngine", "DaskEngine", "DataLocalEngine"}
+    engines |= {"RayEngine"}
     made = {
         (path.relative_to(PACKAGE).as_posix(), node.func.id)
         for path in PACKAGE.rglob("*.py")

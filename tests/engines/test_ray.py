@@ -146,6 +146,7 @@ def ray():
         include_dashboard=False,
         object_store_memory=100_000_000,
         log_to_driver=False,
+        _system_config={"worker_niceness": 0},  # 15 by default: a busy machine would not run them
         runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(sys.path)}},
     )
     yield ray

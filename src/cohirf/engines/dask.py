@@ -30,8 +30,6 @@ from cohirf.rows.arrays import is_dask as is_dask
 from cohirf.rows.storage import Engine, NumberedRows, SerialEngine, Storage
 from cohirf.sources.arrays import DASK_ARRAY, ArraySource
 
-OWN_VERSION = "__import__('cohirf').__version__"
-
 
 def dask() -> Any:
     """Import and return Dask."""
@@ -350,14 +348,15 @@ def refuse_other_packages(client: Any) -> None:
 
     A worker that cannot import its task would crash, restart and crash again.
     """
+    words = "__import__('cohirf').__version__"
     with naming_faults():
         # eval is a builtin function, which every process has
-        found: dict[str, Any] = client.run(eval, OWN_VERSION, on_error="return")
+        found: dict[str, Any] = client.run(eval, words, on_error="return")
         try:
-            found["the scheduler"] = client.run_on_scheduler(eval, OWN_VERSION)
+            found["the scheduler"] = client.run_on_scheduler(eval, words)
         except ImportError as error:
             found["the scheduler"] = error
-    own = eval(OWN_VERSION)
+    own = eval(words)
     for process, version in found.items():
         # any other error: it died, and another worker takes over
         if version != own and isinstance(version, str | ImportError):

@@ -243,11 +243,14 @@ def _version(about: Any) -> str:
 
 
 @replacing_errors
-def answering(name: str) -> Iterator[None]:
-    """Make errors of a store name the object in one line, and say what to do."""
+def answering(name: str, done: str = "read from") -> Iterator[None]:
+    """Make errors of a store name the object in one line, and say what to do.
+
+    ``done`` is what was to be done with it.
+    """
     try:
         yield
-    except SourceChangedError:
+    except (SourceChangedError, FileExistsError):
         raise
     except FileNotFoundError as error:
         raise FileNotFoundError(errno.ENOENT, "There is no such object: check the URL", name) from (
@@ -266,7 +269,7 @@ def answering(name: str) -> Iterator[None]:
                 "The store refuses access: give credentials in the environment",
                 name,
             ) from error
-        raise OSError(f"{name} cannot be read from its store: {said}: {remedy}.") from error
+        raise OSError(f"{name} cannot be {done} its store: {said}: {remedy}.") from error
 
 
 def _library() -> Any:

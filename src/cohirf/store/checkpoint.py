@@ -5,6 +5,9 @@ first record identifies the fit and holds the settings that were resolved when i
 other record holds the result of a run of batches, in the order of the fit. ``lock`` is locked while
 a fit uses the checkpoint.
 
+At a URL, the journal is a temporary file of the fit, and what is appended to it is put beside what
+is there every ``CHECKPOINT.sync_seconds_at_url``, as objects with numbers: see ``objects.py``.
+
 The result of a run is a deterministic function of the input and of the position of the run in the
 fit, so nothing else is needed. To resume, the fit runs again from its beginning, and reads the runs
 that are in the journal instead of computing them.
@@ -27,19 +30,21 @@ from cohirf.algorithm.runs import ContractedRun
 from cohirf.beyond.batch_steps import LinkedRun
 from cohirf.clusterers.density_labels import PartsOfRun
 from cohirf.rows.storage import EngineAround
+from cohirf.sources.remote import Location, Url, locate
 from cohirf.spanning.found_in_runs import SpannedRun
 from cohirf.store.archive import Archive, Kind
 from cohirf.store.files import (
     CONTENT_ERRORS,
     CheckpointError,
     CheckpointWarning,
+    TemporaryFile,
     naming_file,
-    refuse_url,
     refusing,
     replacing,
     sync_directory,
     sync_file,
 )
+from cohirf.store.objects import Parts
 from cohirf.store.schema import read, write
 from cohirf.wording import setting
 
@@ -53,10 +58,16 @@ class Layout:
     lock: str
     # a power failure loses at most the batches of this time, a kill none
     sync_seconds: float
+    # at a URL, a kill loses the work of this time; each costs a request
+    sync_seconds_at_url: float
 
 
 CHECKPOINT = Layout(
-    kind=Kind("cohirf-checkpoint", version=9), journal="journal", lock="lock", sync_seconds=1.0
+    kind=Kind("cohirf-checkpoint", version=9),
+    journal="journal",
+    lock="lock",
+    sync_seconds=1.0,
+    sync_seconds_at_url=5.0,
 )
 
 
@@ -95,8 +106,11 @@ def open_checkpoint(
     only when a checkpoint is created. The data has ``n_rows`` rows: results with other ones are
     computed again.
     """
-    refuse_url(directory, "checkpoints are kept")
-    path = Path(directory)
+    path = locate(directory)
+    if isinstance(path, Url):
+        with _open_parts(path, fit, settle, n_rows) as journal:
+            yield journal
+        return
     with ExitStack() as stack:
         with _naming_checkpoint(path, "opened"):
             _make_directory(path)
@@ -105,24 +119,58 @@ def open_checkpoint(
         if is_new:
             beginning = Beginning(fit, settle())
             with _naming_checkpoint(path, "opened"), replacing(path / CHECKPOINT.journal) as file:
-                archive = Archive(file)
-                archive.begin(*CHECKPOINT.kind)
-                archive.append(*write(Beginning, beginning))
+                _write_beginning(file, beginning)
         with _naming_checkpoint(path, "opened"):
-            journal = stack.enter_context(Journal(path / CHECKPOINT.journal, n_rows))
+            file = (path / CHECKPOINT.journal).open("r+b", buffering=0)
+            journal = stack.enter_context(Journal(path / CHECKPOINT.journal, file, n_rows))
         _refuse_another_fit(path, journal.beginning.fit, fit)
         yield journal
 
 
-class Journal:
-    """An append-only file of results of runs: first read to its end, then appended to."""
+@contextmanager
+def _open_parts(
+    url: Url, fit: dict[str, Any], settle: Callable[[], dict[str, Any]], n_rows: int
+) -> Iterator[Journal]:
+    """Open the checkpoint of a fit at a URL, or create it."""
+    with _naming_checkpoint(url, "opened"):
+        parts = Parts(url)
+        here = TemporaryFile(buffering=0)
+        parts.read(here.file)
+    if parts.is_empty:
+        beginning = Beginning(fit, settle())
+        with _naming_checkpoint(url, "opened"):
+            _write_beginning(here.file, beginning)
+            parts.append(here.file)
+    here.file.seek(0)
+    with Journal(url, here.file, n_rows, parts) as journal:
+        _refuse_another_fit(url, journal.beginning.fit, fit)
+        yield journal
 
-    def __init__(self, path: Path, n_rows: int) -> None:
+
+def _write_beginning(file: IO[bytes], beginning: Beginning) -> None:
+    archive = Archive(file)
+    archive.begin(*CHECKPOINT.kind)
+    archive.append(*write(Beginning, beginning))
+
+
+class Journal:
+    """An append-only file of results of runs: first read to its end, then appended to.
+
+    What is appended to that of a checkpoint at a URL goes to its ``parts``, too.
+    """
+
+    def __init__(
+        self, path: Location, file: IO[bytes], n_rows: int, parts: Parts | None = None
+    ) -> None:
         self.path = path
         self.n_rows = n_rows  # the ranges of row numbers name it
         self._at_end = False
         self._synced = time.monotonic()
-        self._file: IO[bytes] = path.open("r+b", buffering=0)
+        self._file = file
+        self._parts = parts
+        self._sync_seconds = (
+            CHECKPOINT.sync_seconds if parts is None else CHECKPOINT.sync_seconds_at_url
+        )
         self._archive = Archive(self._file)
         try:
             self.beginning = self._read_beginning()
@@ -136,7 +184,10 @@ class Journal:
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         with _naming_checkpoint(self.path, "written"), self._file:
             if error is None:
-                sync_file(self._file)
+                self._sync()
+            elif self._parts is not None:
+                with suppress(Exception):  # do not hide the error; a kill would not do it either
+                    self._sync()
 
     def read(self) -> Entry | None:
         """Return the next run, or None at the end of the usable records."""
@@ -148,31 +199,44 @@ class Journal:
                 record = self._archive.read()
             if record is not None:
                 return read(Entry, *record, known=self)  # type: ignore[no-any-return]  # what it reads has the type it is given
-        except CONTENT_ERRORS:
+        except CONTENT_ERRORS as error:
+            if self._parts is not None:  # parts stay as they were put
+                raise CheckpointError(self._say_damaged(start)) from error
             warnings.warn(
                 f"{self.path} is damaged at byte {start}: the batches from there on are computed "
                 "again.",
                 CheckpointWarning,
                 stacklevel=2,
             )
+        if self._parts is not None and os.fstat(self._file.fileno()).st_size > start:
+            raise CheckpointError(self._say_damaged(start))
         with _naming_checkpoint(self.path, "written"):
             os.ftruncate(self._file.fileno(), start)
             self._file.seek(start)
         self._at_end = True
         return None
 
+    def _say_damaged(self, start: int) -> str:
+        return f"{self.path} is damaged at byte {start}: delete it to start again."
+
     def append(self, entry: Entry) -> None:
         """Append the result of a run."""
         with _naming_checkpoint(self.path, "written"):
             self._archive.append(*write(Entry, entry))
-            if time.monotonic() - self._synced > CHECKPOINT.sync_seconds:
-                sync_file(self._file)
+            if time.monotonic() - self._synced > self._sync_seconds:
+                self._sync()
                 self._synced = time.monotonic()
 
+    def _sync(self) -> None:
+        """Bring what was appended to where it stays."""
+        if self._parts is None:
+            sync_file(self._file)
+        else:
+            self._parts.append(self._file)
+
     def _read_beginning(self) -> Beginning:
-        remedy = (
-            f"Use the version of cohirf that wrote it, or delete {self.path.parent} to start again."
-        )
+        whole = _checkpoint(self.path)
+        remedy = f"Use the version of cohirf that wrote it, or delete {whole} to start again."
         with refusing(self.path, CheckpointError, remedy):
             self._archive.open(*CHECKPOINT.kind)
             return read(Beginning, *self._archive.next())  # type: ignore[no-any-return]  # it has the type it is given
@@ -219,7 +283,12 @@ def _noting_places(
         yield task
 
 
-def _naming_checkpoint(path: Path, operation: str) -> AbstractContextManager[None]:
+def _checkpoint(journal: Location) -> str:
+    """Return the name of the checkpoint of a journal."""
+    return str(journal if isinstance(journal, Url) else journal.parent)
+
+
+def _naming_checkpoint(path: Location, operation: str) -> AbstractContextManager[None]:
     """Make an error of the operating system name the path, and say what it means for the
     checkpoint.
     """
@@ -277,7 +346,7 @@ def _locked(path: Path) -> Iterator[None]:
             lock.release()
 
 
-def _refuse_another_fit(path: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
+def _refuse_another_fit(path: Location, was: dict[str, Any], now: dict[str, Any]) -> None:
     for name in dict.fromkeys([*was, *now]):
         if was.get(name) != now.get(name):
             raise CheckpointError(

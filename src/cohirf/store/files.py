@@ -357,7 +357,7 @@ class CheckpointWarning(UserWarning):
 
 
 @replacing_errors
-def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None]:
+def refusing(path: os.PathLike[str], refusal: type[Exception], remedy: str) -> Iterator[None]:
     """Turn any error caused by the content of a file into a one-line ``refusal`` that names the
     file and a remedy.
     """
@@ -374,7 +374,9 @@ def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None
 
 
 @replacing_errors
-def naming_file(path: Path, message: str, *, keep_inner: bool = False) -> Iterator[None]:
+def naming_file(
+    path: os.PathLike[str], message: str, *, keep_inner: bool = False
+) -> Iterator[None]:
     """Make an error of the operating system name a file, and say what failed.
 
     ``{}`` in the message is the reason.
@@ -387,14 +389,16 @@ def naming_file(path: Path, message: str, *, keep_inner: bool = False) -> Iterat
     except FileExistsError:
         raise
     except OSError as error:
-        named = error.filename if keep_inner and error.filename else path
+        named = error.filename if keep_inner and error.filename else os.fspath(path)
         raise OSError(error.errno, message.format(error.strerror or error), str(named)) from error
 
 
-def shown(path: Path) -> str:
+def shown(path: os.PathLike[str]) -> str:
     """Return a path for messages: relative to the working directory if it is inside it, and always
-    in one line.
+    in one line. URLs stay as they are.
     """
+    if not isinstance(path, Path):
+        return str(path)
     here = Path.cwd()
     text = str(path.relative_to(here) if path.is_relative_to(here) else path)
     return text if text.isprintable() else repr(text)

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import sklearn
 
 from cohirf._version import __version__
 from cohirf.parameters import Parameters
 from cohirf.rows import ranges
+from cohirf.sources.remote import Location, Url, locate
+from cohirf.store import objects
 from cohirf.store.archive import Archive, Kind
 from cohirf.store.files import (
     CONTENT_ERRORS,
@@ -26,7 +28,6 @@ from cohirf.store.files import (
     ModelFileError,
     naming_file,
     one_line,
-    refuse_url,
     refusing,
     replacing,
     shown,
@@ -117,15 +118,34 @@ def write_model(
         read(FittedRecord, *fitted)  # as load would
     except CONTENT_ERRORS as error:
         raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
-    refuse_url(path, "models are kept")
-    target = Path(os.path.realpath(path))  # save through a symbolic link
+    with _replacing_model(locate(path), overwrite=overwrite) as file:
+        archive = Archive(file)
+        archive.begin(*MODEL)
+        for content, arrays in (about, fitted):
+            archive.append(content, arrays)
+
+
+@contextmanager
+def _replacing_model(place: Location, *, overwrite: bool) -> Iterator[IO[bytes]]:
+    """Yield a file to write to, which becomes the model at a path or a URL as a whole."""
+    if isinstance(place, Url):
+        objects.refuse_web(place)
+        former = objects.find(place)
+        _refuse_target(
+            str(place),
+            overwrite=overwrite,
+            exists=former is not None,
+            is_saved=former is not None
+            and _begins_as_model(bytes(former.fetch(0, min(former.size, len(MODEL.name) + 1)))),
+        )
+        with objects.writing(place, former) as file:
+            yield file
+        return
+    target = Path(os.path.realpath(place))  # save through a symbolic link
     with naming_file(target, "The model was not saved: {}"):
         refuse_target(target, overwrite=overwrite)
         with replacing(target) as file:
-            archive = Archive(file)
-            archive.begin(*MODEL)
-            for content, arrays in (about, fitted):
-                archive.append(content, arrays)
+            yield file
 
 
 def load(
@@ -190,13 +210,14 @@ def load(
     """
     given = {"estimator": estimator, "views": views, "medoid": medoid}
     passed = {name: value for name, value in given.items() if value is not None}
-    with _opened(Path(path)) as archive:
+    place = locate(path)
+    with _opened(place) as archive:
         about = read(About, *archive.next())
         fitted = read(FittedRecord, *archive.next())
         if archive.file.read(1):
             raise ValueError("it has more bytes than a model")
     state = fitted.state
-    model: CoHiRF = restore_model(Path(path), about.model, state.n_features, passed)
+    model: CoHiRF = restore_model(place, about.model, state.n_features, passed)
     columns = Columns.of_source(state.n_features, fitted.feature_names)
     return model._become(state, columns)
 
@@ -214,7 +235,7 @@ def load_about(path: str | os.PathLike[str]) -> About:
     about : About
         ``preparation`` and ``origin`` are what was passed to :meth:`cohirf.CoHiRF.save`, or None.
     """
-    with _opened(Path(path)) as archive:
+    with _opened(locate(path)) as archive:
         return read(About, *archive.next())  # type: ignore[no-any-return]  # what it reads has the type it is given
 
 
@@ -223,27 +244,37 @@ def is_model(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(MODEL.name) + 1) == f"{MODEL.name} ".encode()
+        return _begins_as_model(file.read(len(MODEL.name) + 1))
+
+
+def _begins_as_model(content: bytes) -> bool:
+    return content == f"{MODEL.name} ".encode()
 
 
 def refuse_target(target: Path, *, overwrite: bool) -> None:
     """Raise FileExistsError if saving a model to ``target`` would replace something that must not
     be replaced.
     """
-    if not target.exists():
+    _refuse_target(
+        str(target), overwrite=overwrite, exists=target.exists(), is_saved=is_model(target)
+    )
+
+
+def _refuse_target(target: str, *, overwrite: bool, exists: bool, is_saved: bool) -> None:
+    if not exists:
         return
     if not overwrite:
         raise FileExistsError(
             errno.EEXIST,
             f"The path already exists: pass {setting('overwrite', True)} or another path",
-            str(target),
+            target,
         )
-    if not is_model(target):
+    if not is_saved:
         raise FileExistsError(
             errno.EEXIST,
             f"The existing path is not a saved model, and {setting('overwrite', True)} replaces "
             "only those: pass another path",
-            str(target),
+            target,
         )
 
 
@@ -251,12 +282,16 @@ def refuse_target(target: Path, *, overwrite: bool) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Archive]:
+def _opened(path: Location) -> Iterator[Archive]:
     """Yield the archive of a saved model after its first line.
 
     Errors of its content become ModelFileError.
     """
-    refuse_url(path, "models are kept")
+    if isinstance(path, Url):
+        here = objects.fetch(path)
+        with refusing(path, ModelFileError, REMEDY):
+            yield _open_archive(here.file)
+        return
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "There is no saved model: check the path", str(path))
     if not path.is_file():
@@ -269,9 +304,13 @@ def _opened(path: Path) -> Iterator[Archive]:
         refusing(path, ModelFileError, REMEDY),
         path.open("rb", buffering=0) as file,
     ):
-        archive = Archive(file)
-        archive.open(*MODEL)
-        yield archive
+        yield _open_archive(file)
+
+
+def _open_archive(file: IO[bytes]) -> Archive:
+    archive = Archive(file)
+    archive.open(*MODEL)
+    return archive
 
 
 # ---- writing

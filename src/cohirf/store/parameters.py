@@ -11,10 +11,10 @@ cannot be mistaken for other types.
 from __future__ import annotations
 
 import math
+import os
 import reprlib
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def describe_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restore_model(
-    path: Path, description: dict[str, Any], n_features: int, passed: dict[str, Any]
+    path: os.PathLike[str], description: dict[str, Any], n_features: int, passed: dict[str, Any]
 ) -> Any:
     """Return the model, not fitted.
 
