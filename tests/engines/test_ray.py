@@ -176,18 +176,18 @@ def test_ten_killed_workers_cost_no_label(X, ray, tmp_path):
     done = threading.Event()
 
     def kill():
+        n_seen = 0
         while len(killed) < 10 and not done.is_set():
-            seen = log.read_text(encoding="utf-8").split()
-            running = [int(one) for one in dict.fromkeys(reversed(seen)) if one != str(os.getpid())]
-            alive = [one for one in running if one not in killed and psutil.pid_exists(one)]
-            if alive:
-                psutil.Process(alive[0]).kill()
-                killed.append(alive[0])
-            time.sleep(0.3)
+            calls = log.read_text(encoding="utf-8").split()
+            if len(calls) >= n_seen + 3 and int(calls[-1]) not in (os.getpid(), *killed):
+                n_seen = len(calls)
+                killed.append(int(calls[-1]))
+                psutil.Process(killed[-1]).kill()
+            time.sleep(0.02)
 
     killer = threading.Thread(target=kill)
     killer.start()
-    slow = SlowKMeans(log=str(log), seconds=0.5)
+    slow = SlowKMeans(log=str(log), seconds=0.2)
     model = CoHiRF.as_published(slow, **options).fit(source, client=ray)
     done.set()
     killer.join()

@@ -18,7 +18,7 @@ import pytest
 from sklearn.cluster import KMeans
 from tools.object_server import KEY, SECRET, as_url, serving
 
-from cohirf import CoHiRF, load, open_source
+from cohirf import CoHiRF, open_source
 from cohirf.sources import SourceChangedError, locate
 from cohirf.sources.policy import READ
 from cohirf.sources.remote import answering
@@ -272,18 +272,10 @@ def test_killed_fits_with_faults_resume_with_the_same_labels(objects, tmp_path, 
     assert SECRET.encode() not in written
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/m", "gs://bucket/m", "https://host/m"])
-def test_results_are_refused_at_a_url(url, tmp_path, cohirf, monkeypatch):
+@pytest.mark.parametrize("url", ["s3://bucket/m", "https://host/m"])
+def test_the_program_refuses_results_at_a_url(url, tmp_path, cohirf, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    np.save("x.npy", X)
-    model = CoHiRF(n_clusters=2, random_state=0).fit(X)
-    with pytest.raises(ValueError, match=f"{url} is a URL, and models are kept on a local disk"):
-        model.save(url)
-    with pytest.raises(ValueError, match=f"{url} is a URL, and models are kept on a local disk"):
-        load(url)
-    with pytest.raises(ValueError, match=f"{url} is a URL, and checkpoints are kept on a local"):
-        CoHiRF(KMeans(2), batch_size=20, checkpoint=url).fit(X)
+    np.save("x.npy", np.random.default_rng(0).normal(size=(60, 2)))
     for flag, ending in (("--out", ".csv"), ("--model", ""), ("--report", ".html")):
         failed = cohirf("fit", "x.npy", "--clusters", "2", flag, url + ending)
         assert f"{url}{ending} is a URL, and {flag} is written on a local disk only" in failed.err

@@ -7,6 +7,7 @@ whole.
 :mod:`.parameters`    estimators as JSON
 :mod:`.schema`        nested dataclasses as JSON and arrays, from the types of their fields
 :mod:`.archive`       the file format of all of these: records with digests
+:mod:`.objects`       models and checkpoints at URLs
 :mod:`.files`         atomic replacement, temporary files, and errors that name the file
 ====================  =================================================================
 """
