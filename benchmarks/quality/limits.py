@@ -3,7 +3,7 @@
 2,000 rows, 10 features, 10 clusters: separate blobs, one normal distribution, and ten of uneven
 sizes that overlap. Clusters are balanced, or have 100 to 300 rows. Shown are the sum of squared
 distances to the means of clusters, ours relative to that of k-means-constrained with its ten
-starts, and the processor time of both. Without that package (``pip install k-means-constrained``),
+starts, and the processor time of both. Without that package (in the extra ``peers``),
 only ours is measured.
 
     python -m benchmarks.quality.limits [--seeds 10] [--write]

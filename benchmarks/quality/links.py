@@ -4,7 +4,7 @@
 A share of all pairs of rows is drawn at random; those of one class are links, the others are rows
 that are to be apart. Shown are the adjusted Rand index without and with links, and how many links
 are broken; and both of COP-K-Means, which gives up if it finds no way, or after ``--limit`` seconds.
-Without that package (``pip install active-semi-supervised-clustering``), only ours is measured.
+Without that package (in the extra ``peers``), only ours is measured.
 
     python -m benchmarks.quality.links [--share 0.01] [--seeds 3] [--limit 20] [--write]
 """
