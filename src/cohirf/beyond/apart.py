@@ -1,5 +1,6 @@
 """Pieces that are to be apart from each other, in clusters of low cost: colours of a graph.
 
+Groups with pieces that are to be apart from each other merge late: each such pair has a price.
 Most conflicts are settled at once: of two pieces in one cluster, the one that loses less moves to
 the cheapest cluster in which none of its conflicts is. Many such pieces move at the same time, as
 long as no two of them are in conflict. Where all clusters are taken, all pieces that are joined by
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from cohirf.rows.grouping import FloatArray, IntArray
+from cohirf.beyond.merge_tree import merge_greedily
+from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray
 
 # Returns the cost of each of some pieces in each cluster
 Measure = Callable[[IntArray], FloatArray]
@@ -73,6 +75,58 @@ def keep_apart(
         labels[moved] = target
         pieces = pieces[_count_broken(pieces, labels, conflicts) > 0]
     return labels
+
+
+def merge_apart(
+    heights: FloatArray, conflicts: FloatArray, price: float, n_clusters: int
+) -> IntArray:
+    """Return the cluster of each group, after groups have merged whose conflicts have a price.
+
+    Parameters
+    ----------
+    heights : array, shape (n_groups, n_groups)
+        The height at which the tree of a fit merges each pair; half its square is what the sum of
+        squared distances rises by. Clusters merge at the lowest height between them.
+    conflicts : array, shape (n_groups, n_groups)
+        Mass that would have to move if a pair of groups were in one cluster.
+    price : float
+        What a unit of this mass adds to the sum of squared distances.
+    n_clusters : int
+        How many clusters are left.
+
+    Examples
+    --------
+    The first two groups would merge first, and are in conflict:
+
+    >>> heights = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]])
+    >>> conflicts = np.array([[0.0, 3.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> merge_apart(heights, 0 * conflicts, 1.0, 2).tolist()
+    [0, 0, 1]
+    >>> merge_apart(heights, conflicts, 1.0, 2).tolist()
+    [0, 1, 0]
+    """
+    rises = heights**2 / 2
+    prices = price * conflicts
+    priced = rises + prices
+    np.fill_diagonal(priced, np.inf)
+
+    def join(kept: int, absorbed: int) -> FloatArray:
+        rises[kept] = rises[:, kept] = np.minimum(rises[kept], rises[absorbed])
+        prices[kept] += prices[absorbed]
+        prices[:, kept] = prices[kept]
+        return np.asarray(rises[kept] + prices[kept])
+
+    largest = ROUNDING * float(rises.max(initial=0.0))
+    merges = merge_greedily(priced, join, lambda: largest)
+    labels: IntArray = np.arange(len(heights))
+    for kept, absorbed in merges[: max(len(heights) - n_clusters, 0)].tolist():
+        labels[labels == absorbed] = kept
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def count_broken_pairs(labels: IntArray, conflicts: sparse.csr_array) -> int:
+    """Return how many pairs of pieces in conflict share a cluster."""
+    return int(_count_broken(np.arange(len(labels)), labels, conflicts).sum()) // 2
 
 
 def _find_broken(labels: IntArray, conflicts: sparse.csr_array) -> IntArray:

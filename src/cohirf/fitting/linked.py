@@ -1,9 +1,11 @@
 """Fits with links between rows.
 
 Rows that are to be together are moved to their mean before the fit. For K-Means this is exact: its
-sums of squares change by the same amount, whatever the clusters are. After the fit, pieces that are
-to be apart and share a cluster move to others, at least cost, and each row of a piece belongs to
-the group of its piece.
+sums of squares change by the same amount, whatever the clusters are. If pieces that are to be apart
+share a cluster, the groups of the fit merge once more, with a price for each such pair; those
+clusters are taken if fewer pairs share one. What is left is divided: pieces move to other clusters,
+at least cost, and each row of a piece belongs to the group of its piece. The tree is grown within
+these clusters, so that none of its merges up to them has a pair that is to be apart.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.cluster.hierarchy import cophenet
+from scipy.spatial.distance import squareform
 
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.parents import find_roots
-from cohirf.beyond.apart import keep_apart
+from cohirf.beyond.apart import count_broken_pairs, keep_apart, merge_apart
 from cohirf.beyond.links import Links
+from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.data import Data
 from cohirf.data.first_level import DataWeights
 from cohirf.fitting.end_of_levels import EndOfLevels
@@ -92,6 +98,12 @@ def keep_links(levels: EndOfLevels, ending: Ending, links: Links) -> Ending:
     """Return the end of a fit after pieces have moved until all links are kept."""
     leaves = _join_pieces(levels, ending, links)
     clusters = LeafClusters.of(ending, levels.choose_number().n_clusters)
+    former = clusters
+    n_broken = count_broken_pairs(clusters.label[leaves], links.conflicts)
+    if n_broken:
+        again = _merge_again(levels, ending, clusters, links, leaves)
+        if count_broken_pairs(again.label[leaves], links.conflicts) < n_broken:
+            clusters = again
     labels = clusters.label[leaves]
     costs = PieceCosts(levels, clusters, links)
     kept = keep_apart(labels, links.conflicts, costs.measure, clusters.n_clusters)
@@ -105,7 +117,7 @@ def keep_links(levels: EndOfLevels, ending: Ending, links: Links) -> Ending:
     leaves[moved] = costs.find_leaves(moved, kept[moved])
     now = leaves[links.pieces]
     changed = now != ending.first_level.find_leaves(links.rows)
-    if not changed.any():
+    if not changed.any() and clusters is former:
         return ending
     points: IntArray = np.array(to_host(ending.first_level.part.leaf_of), dtype=np.int64)
     points[links.rows[changed]] = now[changed]
@@ -146,7 +158,12 @@ class LeafClusters:
         state = ending.state
         roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
         label = np.where(ending.is_noise, -1, np.searchsorted(ending.medoids, roots))
-        n_found = len(ending.medoids)
+        return cls.of_labels(ending, label, n_clusters)
+
+    @classmethod
+    def of_labels(cls, ending: Ending, label: IntArray, n_clusters: int) -> LeafClusters:
+        """Return clusters of which each leaf has the given label, or -1."""
+        n_found = int(label.max(initial=-1)) + 1
         mass = ending.first_level.leaves.total_mass
         heaviest = np.argsort(-mass, kind="stable")
         heaviest = heaviest[label[heaviest] >= 0]
@@ -156,6 +173,48 @@ class LeafClusters:
         leaves: IntArray = np.concatenate(of_clusters)
         means: FloatArray = as_array(ending.first_level.leaves.means[leaves])
         return cls(label, n_found, max(n_clusters, n_found), leaves, means)
+
+
+def _merge_again(
+    levels: EndOfLevels, ending: Ending, clusters: LeafClusters, links: Links, leaves: IntArray
+) -> LeafClusters:
+    """Return the clusters after the groups of the tree have merged with a price for each pair of
+    pieces that are to be apart: what such a piece costs at the mean of all rows.
+    """
+    tree = ending.tree.value
+    if not 1 < tree.n_leaves <= MAX_LINKED:  # of more, a matrix would be large
+        return clusters
+    fusions = ending.state.fusions
+    clustered = np.flatnonzero(clusters.label >= 0)
+    roots = find_roots(fusions.parents, fusions.absorbed_at, tree.level)[clustered]
+    group = np.full(len(clusters.label), -1)
+    group[clustered] = np.searchsorted(tree.medoids, roots)
+    some = np.flatnonzero(leaves >= 0)
+    some = some[group[leaves[some]] >= 0]
+    members = sparse.csr_array(
+        (np.ones(len(some)), (group[leaves[some]], some)), shape=(tree.n_leaves, links.n_pieces)
+    )
+    mass = PieceCosts(levels, clusters, links).weigh(np.arange(links.n_pieces))
+    pairs = links.conflicts.tocoo()
+    moved = sparse.csr_array(
+        (np.minimum(mass[pairs.row], mass[pairs.col]), (pairs.row, pairs.col)),
+        shape=pairs.shape,
+    )
+    conflicts = (members @ moved @ members.T).toarray()
+    np.fill_diagonal(conflicts, 0.0)
+    of_leaves = ending.first_level.leaves
+    weights = of_leaves.total_mass[clustered]
+    means = as_array(of_leaves.means[clustered])
+    variance = float((weights @ (means - weights @ means / weights.sum()) ** 2).sum())
+    found = merge_apart(
+        squareform(cophenet(tree.linkage)),
+        conflicts,
+        variance / float(weights.sum()),
+        clusters.n_clusters,
+    )
+    label = np.full(len(group), -1)
+    label[clustered] = found[group[clustered]]
+    return LeafClusters.of_labels(ending, label, clusters.n_clusters)
 
 
 @dataclass(frozen=True)
@@ -176,7 +235,7 @@ class PieceCosts:
         clusters = self.clusters
         starts = np.flatnonzero(np.diff(clusters.label[clusters.leaves], prepend=-1))
         found = np.empty((len(pieces), clusters.n_clusters))
-        mass = self._weigh(pieces)
+        mass = self.weigh(pieces)
         for block in row_blocks(len(pieces)):
             squares = self._measure_leaves(pieces[block])
             nearest = np.minimum.reduceat(squares, starts, axis=1)
@@ -207,7 +266,8 @@ class PieceCosts:
         """Return what the squared distance of each piece to each of the heaviest leaves adds."""
         return relative_squares(self.read(pieces), self.clusters.means)
 
-    def _weigh(self, pieces: IntArray) -> Mass:
+    def weigh(self, pieces: IntArray) -> Mass:
+        """Return the mass of pieces."""
         weights = self.levels.weights
         links = self.links
         mass = None if weights is None else weights.take(links.rows)
