@@ -118,6 +118,21 @@ def test_pieces_are_points_with_a_weight():
     assert adjusted_rand_score(found, spread) > 0.95
 
 
+def test_groups_that_are_to_be_apart_merge_with_others():
+    # without links, the two near parts are one cluster, and the wide one is divided
+    rng = np.random.default_rng(0)
+    near = [rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + [5, 0]]
+    X = np.concatenate([*near, 7 * rng.normal(size=(120, 2)) + [40, 0]])
+    truth = np.repeat([0, 1, 2], [60, 60, 120])
+    apart = np.column_stack([rng.integers(0, 60, 30), rng.integers(60, 120, 30)])
+    model = CoHiRF(n_clusters=3, merge="compact", random_state=0)
+    assert adjusted_rand_score(truth, model.fit_predict(X)) < 0.6
+    assert adjusted_rand_score(truth, model.fit(X, links=(None, apart)).labels_) > 0.9
+    for n_clusters in (3, 4, 8):  # no merge up to the clusters has a pair that is to be apart
+        cut = model.hierarchy_.cut(n_clusters=n_clusters)
+        assert (cut[apart[:, 0]] != cut[apart[:, 1]]).all()
+
+
 def test_the_number_of_clusters_may_be_chosen(blobs, links):
     model = CoHiRF(n_clusters="auto", random_state=0).fit(blobs[0], links=links)
     assert count_broken(model.labels_, links) == 0
