@@ -121,9 +121,9 @@ def test_pieces_are_points_with_a_weight():
 def test_groups_that_are_to_be_apart_merge_with_others():
     # without links, the two near parts are one cluster, and the wide one is divided
     rng = np.random.default_rng(0)
-    near = [rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + [5, 0]]
-    X = np.concatenate([*near, 7 * rng.normal(size=(120, 2)) + [40, 0]])
     truth = np.repeat([0, 1, 2], [60, 60, 120])
+    X = rng.normal(size=(240, 2)) * np.array([1, 1, 7])[truth, None]
+    X[:, 0] += np.array([0, 5, 40])[truth]
     apart = np.column_stack([rng.integers(0, 60, 30), rng.integers(60, 120, 30)])
     model = CoHiRF(n_clusters=3, merge="compact", random_state=0)
     assert adjusted_rand_score(truth, model.fit_predict(X)) < 0.6
