@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cohirf.screening import FeatureScreen
     from cohirf.sources import open_source
     from cohirf.store.files import CheckpointError, CheckpointWarning, ModelFileError
+    from cohirf.store.label_files import write_labels
     from cohirf.store.models import load
     from cohirf.summary.numbers import Changes
     from cohirf.voting import ConsensusResult, consensus
@@ -46,6 +47,7 @@ __all__ = [
     "open_source",
     "suggest_eps",
     "to_dask_array",
+    "write_labels",
 ]
 
 _PLACES = {
@@ -64,6 +66,7 @@ _PLACES = {
     "CheckpointError": "cohirf.store.files",
     "CheckpointWarning": "cohirf.store.files",
     "ModelFileError": "cohirf.store.files",
+    "write_labels": "cohirf.store.label_files",
     "load": "cohirf.store.models",
     "Changes": "cohirf.summary.numbers",
     "merge": "cohirf.merge_models",

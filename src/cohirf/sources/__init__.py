@@ -5,7 +5,7 @@ from cohirf.sources.csv import MISSING, is_plain_number
 from cohirf.sources.files import SourceChangedError
 from cohirf.sources.graph_files import GraphSource
 from cohirf.sources.open_source import find_format, open_source, open_table
-from cohirf.sources.remote import locate
+from cohirf.sources.remote import locate, show
 from cohirf.sources.scaled import ScaledSource, unit_rows
 from cohirf.sources.source import (
     NoRowsError,
@@ -44,6 +44,7 @@ __all__ = [
     "open_source",
     "open_table",
     "rows_within",
+    "show",
     "unit_rows",
     "write_tables",
 ]

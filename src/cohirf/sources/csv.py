@@ -84,6 +84,7 @@ class CsvTable(Table):
                 "; or a tab."
             )
         self._file = stamp(path)
+        self.n_converted: int | None = None  # rows, once they were converted
         with self._naming():
             self.encoding = self._find_encoding()
             with self._open_text() as opened:
@@ -198,6 +199,10 @@ class CsvTable(Table):
                 null_values=missing,
             ),
         )
+
+    def count_by_file(self) -> dict[str, int] | None:
+        """Return the number of rows; None if they were not converted yet."""
+        return None if self.n_converted is None else {self.name: self.n_converted}
 
     def read_batches(
         self, types: dict[str, str], missing: Sequence[str] | None = None
@@ -359,6 +364,13 @@ class JoinedCsv(Table):
             types = {name: one if one == others[name] else "double" for name, one in types.items()}
         return TableSource(self.convert(types), origin=self)
 
+    def count_by_file(self) -> dict[str, int] | None:
+        """Return the number of rows of each file; None if they were not read yet."""
+        counts: dict[str, int] = {}
+        for table in self._tables:
+            counts |= table.count_by_file() or {}
+        return counts if len(counts) == len(self._tables) else None
+
     def convert(self, types: dict[str, str], missing: Sequence[str] | None = None) -> ArrowTable:
         """Convert columns of all files, as those of one are."""
         return convert(self._tables, types, missing)
@@ -373,8 +385,10 @@ def convert(
     schema = arrow.schema([(name, arrow.type_for_alias(one)) for name, one in types.items()])
     with arrow.ipc.new_file(target.file, schema) as writer:
         for table in tables:
+            table.n_converted = 0
             for batch in table.read_batches(types, missing):
                 writer.write_batch(batch)
+                table.n_converted += len(batch)
     target.file.flush()
     for table in tables:
         table.refuse_changes()

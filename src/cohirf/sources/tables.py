@@ -152,6 +152,10 @@ class Table(ABC):
     def to_source(self, columns: ColumnChoice = None) -> Source:
         """Return columns of numbers as a source."""
 
+    def count_by_file(self) -> dict[str, int] | None:
+        """Return the number of rows of each file, in order; None for a table without files."""
+        return None
+
     def content(self, n_chunks: int) -> Iterator[bytes]:
         """Yield bytes that identify the data: chunks of all files."""
         for file in self._files:
@@ -257,6 +261,10 @@ class StoredTable(Table):
         """The first row of each piece."""
         return np.cumsum([0, *self.sizes[:-1]])
 
+    def count_by_file(self) -> dict[str, int] | None:
+        """Return the number of rows of its only file."""
+        return {file.name: self.n_rows for file in self._files} if len(self._files) == 1 else None
+
     def to_source(self, columns: ColumnChoice = None) -> Source:
         """Return columns of numbers as a source, which decodes the file where rows are read."""
         return TableSource(self, columns)
@@ -307,6 +315,13 @@ class ParquetTable(StoredTable):
         sizes = [metadata.row_group(group).num_rows for group in groups]
         return *_read_schema(file.name, schema), sizes
 
+    def count_by_file(self) -> dict[str, int] | None:
+        """Return the number of rows of each file."""
+        counts = {file.name: 0 for file in self._files}
+        for number, _, n_rows in self._groups:
+            counts[self._files[number].name] += n_rows
+        return counts
+
     @property
     def sizes(self) -> list[int]:
         """The number of rows of each row group."""
@@ -340,6 +355,10 @@ class JoinedTable(StoredTable):
         )
         self._tables = list(tables)
         self._name_parts((table.name, table.types) for table in tables)
+
+    def count_by_file(self) -> dict[str, int] | None:
+        """Return the number of rows of each file."""
+        return {table.name: table.n_rows for table in self._tables}
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -581,6 +600,11 @@ class TableSource(StreamedSource):
             else names,
             starts=table.starts,
         )
+
+    @property
+    def origin(self) -> Table:
+        """The table that it was made from."""
+        return self._origin
 
     def _refuse_changes(self) -> None:
         try:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         replacing,
         shown,
     )
+    from cohirf.store.label_files import refuse_label_folder
     from cohirf.store.models import (
         Origin,
         is_model,
@@ -45,6 +46,7 @@ __all__ = [
     "locked",
     "one_line",
     "refuse_irregular",
+    "refuse_label_folder",
     "refuse_target",
     "refuse_url",
     "replacing",
@@ -61,6 +63,7 @@ _PLACES = {
     "refuse_url": "cohirf.store.files",
     "replacing": "cohirf.store.files",
     "shown": "cohirf.store.files",
+    "refuse_label_folder": "cohirf.store.label_files",
     "Origin": "cohirf.store.models",
     "is_model": "cohirf.store.models",
     "load_about": "cohirf.store.models",

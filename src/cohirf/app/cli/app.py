@@ -54,6 +54,7 @@ from cohirf.app.cli.options import (
     Header,
     IdColumn,
     Json,
+    LabelFolder,
     LabelsOut,
     MethodOptions,
     ModelFile,
@@ -173,6 +174,7 @@ def fit(
     json: Json = False,
     quiet: Quiet = False,
     out: LabelsOut = None,
+    out_files: LabelFolder = None,
     keep: Keep = False,
     model: ModelOut = None,
     report: ReportOut = None,
@@ -199,7 +201,7 @@ def fit(
     about = DataOptions(
         label_column, id_column, drop, kinds, scale, impute, delimiter, header, sheet
     )
-    targets = Targets(out, model, report, force, keep=keep)
+    targets = Targets(out, model, report, force, keep=keep, files=out_files)
     screen = ScreenOptions(json, quiet)
     request = FitRequest(data, method, given, eps, about, targets, screen)
     if graph or similarities:
@@ -207,6 +209,7 @@ def fit(
             "--links": links,
             "--report": report,
             "--keep": keep,
+            "--out-files": out_files,
             "--vectors": vectors,
             "--text": text,
             "--images": images,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cohirf import CoHiRF
+from cohirf import CoHiRF, write_labels
 from cohirf.app.cli.console import Console, count_bytes
 from cohirf.app.cli.errors import BadInputError, Interrupted, command_line, flag_of, read_count
 from cohirf.app.cli.links import read_links
@@ -29,6 +29,7 @@ from cohirf.app.cli.outputs import (
     check_file,
     check_ids,
     check_kept,
+    check_label_folder,
     check_model,
     check_report,
     holding,
@@ -60,7 +61,7 @@ from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.inspection import give_names, set_columns
 from cohirf.optional import import_optional
 from cohirf.planning import format_bytes, peak_bytes, read_memory_limit, reset_peak, resident_bytes
-from cohirf.sources import locate
+from cohirf.sources import locate, show
 from cohirf.store import Origin, shown
 from cohirf.wording import setting
 
@@ -95,6 +96,8 @@ def fit_file(
         prepared = prepare(data, **asked)
     if targets.keep:
         check_kept(targets.out, prepared.data)
+    if targets.files is not None:
+        check_label_folder(targets.files, prepared.data, force=targets.force)
     texts = None if text is None else _read_texts(prepared.data, text)
     if images is not None and texts is None:
         raise BadInputError(
@@ -381,6 +384,9 @@ def _write_files(
         else:
             kept = [column]
         save_labels(targets.out, labels, console, data.data, kept, coarser=levels[1:])
+    if targets.files is not None:
+        assert data.data.table is not None  # checked before
+        write_labels(model.labels_, data.data.table, targets.files, overwrite=targets.force)
     if targets.model is not None:
         preparation = data.preparation.to_json()
         # a command that is changing the old model would replace this one
@@ -396,5 +402,10 @@ def _write_files(
 
         about: dict[str, Any] = {"data_name": Path(data.data.origin).name, "origin": origin}
         write_report(model, data, targets.report, y=classes, texts=topics, images=images, **about)
-    written = {"labels": targets.out, "model": targets.model, "report": targets.report}
+    written = {
+        "labels": targets.out,
+        "files of labels": None if targets.files is None else show(locate(targets.files)),
+        "model": targets.model,
+        "report": targets.report,
+    }
     return {name: str(path) for name, path in written.items() if path is not None}

@@ -71,6 +71,16 @@ LabelsOut = Annotated[
         metavar="FILE",
     ),
 ]
+LabelFolder = Annotated[
+    Path | None,
+    option(
+        "--out-files",
+        "Output",
+        "Write the cluster of each row to Parquet files in this folder, or at this URL: one for "
+        "each file of the data, with its name.",
+        metavar="FOLDER",
+    ),
+]
 RequiredLabelsOut = Annotated[
     Path,
     option(
@@ -162,6 +172,7 @@ class Targets:
     report: Path | None
     force: bool
     keep: bool = False  # whether the columns of the data are written, too
+    files: Path | None = None  # the folder of files of labels, one for each file of the data
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,13 @@ from cohirf.app.preparation.kinds import Name, is_text
 from cohirf.app.preparation.readings import as_text
 from cohirf.optional import import_optional
 from cohirf.rows import row_blocks
-from cohirf.sources import write_tables
+from cohirf.sources import locate, write_tables
 from cohirf.store import (
     check_writable,
     is_model,
     locked,
     refuse_irregular,
+    refuse_label_folder,
     refuse_target,
     refuse_url,
     replacing,
@@ -281,6 +282,24 @@ def check_kept(path: Path | None, data: Data) -> None:
         raise BadInputError(
             f"--keep: {data.name} has a column {taken[0]!r} already: rename it in the data."
         )
+
+
+def check_label_folder(folder: Path, data: Data, *, force: bool) -> None:
+    """Refuse a folder for a file of labels for each file of the data, unless they can be there."""
+    counts = None if data.table is None else data.table.count_by_file()
+    if counts is None:
+        raise BadInputError(
+            f"--out-files: {data.name} is not in files of Parquet, Arrow or CSV: give --out."
+        )
+    try:
+        refuse_label_folder(list(counts), locate(folder), overwrite=force)
+    except FileExistsError as error:
+        raise BadInputError(
+            f"--out-files: there is {error.filename} already: give another folder, or --force to "
+            "replace files."
+        ) from None
+    except ValueError as error:
+        raise BadInputError(f"--out-files: {error}") from None
 
 
 def say_written(written: dict[str, str], nothing: str = "") -> str:

@@ -1,0 +1,103 @@
+"""Labels as a data set: a file for each file of the data."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tools.object_server import serving
+
+from cohirf import open_source, write_labels
+
+NAMES = ("year=2025/a.parquet", "year=2025/b c.parquet", "year=2026/a.parquet")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number, name in enumerate(NAMES):
+        path = tmp_path / "rows" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"x": np.arange(3.0 + number)}), path)
+    return tmp_path / "rows"
+
+
+LABELS = np.arange(12) - 1
+
+
+def read(folder):
+    return {
+        file.relative_to(folder).as_posix(): pq.read_table(file, partitioning=None)
+        for file in sorted(folder.rglob("*.parquet"))
+    }
+
+
+def test_each_file_has_the_labels_of_its_rows(folder, tmp_path):
+    source = open_source(folder)
+    files = write_labels(LABELS, source, tmp_path / "labels")
+    tables = read(tmp_path / "labels")
+    assert tuple(tables) == NAMES
+    assert [Path(file).name for file in files] == [Path(name).name for name in NAMES]
+    assert [len(table) for table in tables.values()] == [3, 4, 5]
+    assert [one for table in tables.values() for one in table["cluster"].to_pylist()] == [*LABELS]
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        write_labels(LABELS, source, tmp_path / "labels")
+    write_labels(LABELS[::-1], source, tmp_path / "labels", overwrite=True, column="group")
+    assert next(iter(read(tmp_path / "labels").values()))["group"].to_pylist() == [10, 9, 8]
+
+
+@pytest.mark.parametrize("ending", ["csv", "arrow"])
+def test_other_formats_have_parquet_files_of_labels(ending, tmp_path):
+    (tmp_path / "rows").mkdir()
+    for number in range(2):
+        place = tmp_path / "rows" / f"{number}.{ending}"
+        if ending == "csv":
+            place.write_text("x,y\n" + "1,2\n" * (number + 1), encoding="utf-8")
+        else:
+            table = pa.table({"x": np.ones(number + 1)})
+            with pa.ipc.new_file(place, table.schema) as writer:
+                writer.write_table(table)
+    write_labels(np.arange(3), open_source(tmp_path / "rows"), tmp_path / "labels")
+    tables = read(tmp_path / "labels")
+    assert {name: table["cluster"].to_pylist() for name, table in tables.items()} == {
+        "0.parquet": [0],
+        "1.parquet": [1, 2],
+    }
+
+
+def test_labels_of_one_file_and_of_no_rows(tmp_path):
+    for number, n_rows in enumerate((4, 0)):
+        pq.write_table(pa.table({"x": np.ones(n_rows)}), tmp_path / f"{number}.parquet")
+    write_labels(np.arange(4), open_source(tmp_path / "0.parquet"), tmp_path / "one")
+    assert len(read(tmp_path / "one")["0.parquet"]) == 4
+    write_labels(np.arange(4), open_source(tmp_path / "[01].parquet"), tmp_path / "two")
+    assert [len(table) for table in read(tmp_path / "two").values()] == [4, 0]
+
+
+def test_labels_at_a_url_stand_beside_the_rows(folder):
+    pytest.importorskip("obstore")
+    with serving() as store:
+        store.put_folder("bucket/rows", folder)
+        source = open_source("s3://bucket/rows")
+        files = write_labels(LABELS, source, "s3://bucket/labels/")
+        assert files == [f"s3://bucket/labels/{name}" for name in NAMES]
+        found = [
+            pq.read_table(pa.BufferReader(store.content[f"bucket/labels/{name}"])) for name in NAMES
+        ]
+        assert pa.concat_tables(found)["cluster"].to_pylist() == [*LABELS]
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            write_labels(LABELS, source, "s3://bucket/labels")
+        with pytest.raises(ValueError, match="is the folder of the data"):
+            write_labels(LABELS, source, "s3://bucket/rows/")
+
+
+def test_what_cannot_be_written_is_refused(folder, tmp_path):
+    source = open_source(folder)
+    with pytest.raises(ValueError, match="is the folder of the data"):
+        write_labels(LABELS, source, folder)
+    with pytest.raises(ValueError, match="There are 3 labels, and 12 rows in 3 files"):
+        write_labels(LABELS[:3], source, tmp_path / "labels")
+    with pytest.raises(TypeError, match="not in files"):
+        write_labels(LABELS, open_source(np.ones((12, 2))), tmp_path / "labels")
+    with pytest.raises(ValueError, match="web server"):
+        write_labels(LABELS, source, "https://host/labels")
