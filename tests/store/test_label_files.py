@@ -101,3 +101,12 @@ def test_what_cannot_be_written_is_refused(folder, tmp_path):
         write_labels(LABELS, open_source(np.ones((12, 2))), tmp_path / "labels")
     with pytest.raises(ValueError, match="web server"):
         write_labels(LABELS, source, "https://host/labels")
+
+
+def test_the_program_writes_a_file_for_each_file(folder, tmp_path, cohirf):
+    place = tmp_path / "labels"
+    words = ("fit", str(folder), "--clusters", "2", "--quiet", "--out-files")
+    assert "is the folder of the data" in cohirf(*words, str(folder)).err
+    cohirf(*words, str(place))
+    assert [len(table) for table in read(place).values()] == [3, 4, 5]
+    assert "--force to replace files" in cohirf(*words, str(place)).err
