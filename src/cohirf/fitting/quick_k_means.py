@@ -76,39 +76,21 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
     else:
         weights = xp.astype(put_beside(sample_weight, X), squares.dtype)
     closest = xp.ones_like(squares)
+    zeros = xp.zeros_like(squares)
     drawn = []
     n_found = 0
     uniforms = rng.random_sample(n_drawn)
     while n_found < n_drawn:
         n_new = container.drawn_at_once(n_found)
-        rows = _draw_by_chance(closest * weights, uniforms[n_found : n_found + n_new])
+        chances = closest * weights
+        rows = container_of(chances).draw_by_chance(chances, uniforms[n_found : n_found + n_new])
         products = points @ as_array(take_rows(points, rows)).T
-        distances = squares + xp.min(xp.take(squares, rows)[None, :] - 2 * products, axis=1)
-        closest = xp.maximum(
-            distances if n_found == 0 else xp.minimum(closest, distances), xp.zeros_like(closest)
-        )
+        nearest = xp.take(squares, rows)[None, :] - 2 * products
+        distances = squares + (nearest[:, 0] if n_new == 1 else xp.min(nearest, axis=1))
+        closest = xp.maximum(distances if n_found == 0 else xp.minimum(closest, distances), zeros)
         drawn.append(rows)
         n_found += n_new
     return xp.concat(drawn)[:n_drawn]
-
-
-def _draw_by_chance(chances: Any, uniforms: Any) -> Any:
-    """Draw rows, without waiting for a device.
-
-    Its floating-point sums would change with their order, integers not.
-    """
-    xp = namespace(chances)
-    n_rows = int(chances.shape[0])
-    unit = 2.0 ** (62 - n_rows.bit_length())
-    largest = xp.max(chances)
-    relative = chances / xp.where(largest > 0, largest, xp.ones_like(largest))
-    parts = xp.astype(xp.astype(relative, xp.float64) * unit, xp.int64)
-    ends = container_of(parts).cumulative_sum(parts)
-    shares = put_beside(uniforms, chances)
-    places = xp.searchsorted(
-        ends, xp.astype(xp.astype(ends[-1:], xp.float64) * shares, xp.int64), side="right"
-    )
-    return xp.minimum(places, xp.full_like(places, n_rows - 1))
 
 
 def _take_rows(X: Any, rows: Any) -> Any:

@@ -33,6 +33,11 @@ class BlockPolicy:
     weighed_rows: int = 2**20
     fewest_by_weight: int = 30  # so few rows are all drawn, whatever their weights are
 
+    @staticmethod
+    def chance_unit(n_rows: int) -> float:
+        """Return the integer that stands for the largest chance: sums stay below 2**62."""
+        return 2.0 ** (62 - n_rows.bit_length())
+
 
 @dataclass(frozen=True)
 class DigitPolicy:

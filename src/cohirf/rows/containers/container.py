@@ -187,8 +187,11 @@ class Container:
         """Return whether a vector is known to count up from 0, which no device is asked."""
         return False
 
-    def cumulative_sum(self, vector: Any) -> Any:
-        """Return the running sum of a vector."""
+    def draw_by_chance(self, chances: Any, uniforms: FloatArray) -> Any:
+        """Return a row for each number between 0 and 1, with chances in proportion to a vector.
+
+        Sums are those of integers: floating-point sums would change with their order on a device.
+        """
         raise NotImplementedError
 
     def drawn_at_once(self, n_drawn: int) -> int:

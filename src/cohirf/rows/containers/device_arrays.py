@@ -134,11 +134,19 @@ class DeviceArrays(Container):
         numbers = np.arange(X.shape[0])
         return numbers, numbers
 
-    def cumulative_sum(self, vector: Any) -> Any:
-        """Return the running sum of a vector."""
-        return namespace(vector).cumulative_sum(vector)
-
-    # ---- distances
+    def draw_by_chance(self, chances: Any, uniforms: FloatArray) -> Any:
+        """Return a row for each number between 0 and 1, without waiting for the device."""
+        xp = namespace(chances)
+        largest = xp.max(chances)
+        relative = chances / xp.where(largest > 0, largest, xp.ones_like(largest))
+        unit = BLOCK.chance_unit(chances.shape[0])
+        parts = xp.astype(xp.astype(relative, xp.float64) * unit, xp.int64)
+        ends = xp.cumulative_sum(parts)
+        shares = put_beside(uniforms, chances)
+        places = xp.searchsorted(
+            ends, xp.astype(xp.astype(ends[-1:], xp.float64) * shares, xp.int64), side="right"
+        )
+        return xp.minimum(places, xp.full_like(places, chances.shape[0] - 1))
 
     def find_nearest(
         self, X: Any, points: Any, *, exact: bool, groups: Any, group_of_row: Any

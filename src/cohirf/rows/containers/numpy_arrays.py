@@ -203,9 +203,14 @@ class NumpyArrays(Container):
         """Return whether a vector counts up from 0."""
         return bool(np.array_equal(vector, np.arange(len(vector))))
 
-    def cumulative_sum(self, vector: Any) -> Any:
-        """Return the running sum of a vector."""
-        return np.cumsum(vector)
+    def draw_by_chance(self, chances: Any, uniforms: FloatArray) -> Any:
+        """Return a row for each number between 0 and 1, with chances in proportion to a vector."""
+        last = len(chances) - 1
+        relative = chances / (chances.max() or 1)
+        parts = relative.astype(np.float64) * BLOCK.chance_unit(len(chances))
+        ends = parts.astype(np.int64).cumsum()
+        places = ends.searchsorted((float(ends[-1]) * uniforms).astype(np.int64), side="right")
+        return np.minimum(places, last)
 
     # ---- distances
 
