@@ -55,6 +55,7 @@ def test_the_package_loads_no_optional_part_and_nothing_of_the_command_line(load
     optional = {"dask", "matplotlib", "pandas", "polars", "pyarrow", "typer", "cohirf.app.cli"}
     assert "cohirf.estimator" in loaded["cohirf"]
     assert not optional & loaded["cohirf"]
+    assert not [name for name in loaded["cohirf"] if name.startswith("cohirf.app")]
 
 
 def test_the_package_loads_no_library_for_devices(loaded):
@@ -109,6 +110,13 @@ write_report(model, X, "report.html")
 """
 
 
+def test_no_file_of_the_package_is_found_by_its_path():
+    # in a zip file, it has none
+    texts = {path: path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
+    assert not [path for path, text in texts.items() if "__file__" in text]
+
+
+@pytest.mark.slow
 def test_the_package_runs_from_a_zip_file_without_its_source(tmp_path):
     compiled = tmp_path / "compiled"
     shutil.copytree(
@@ -135,6 +143,12 @@ reveal_type(load("model"))
 """
 
 
+def test_type_checkers_are_told_that_the_package_has_types():
+    assert (SOURCE / "cohirf" / "py.typed").is_file()
+    assert inspect.signature(cohirf.load).return_annotation == "CoHiRF"
+
+
+@pytest.mark.slow
 def test_a_type_checker_knows_what_users_get(tmp_path):
     api = pytest.importorskip("mypy.api", reason="mypy checks the types that users see")
     (tmp_path / "user.py").write_text(USER, encoding="utf-8")

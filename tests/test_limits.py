@@ -13,7 +13,7 @@ from cohirf import CoHiRF
 from cohirf.beyond.size_limits import Capacity, assign_within
 from drawn_tables import draw_rows, draw_weights, store
 
-FEW_CASES = range(30)
+FEW_CASES = range(18)
 ALL_CASES = range(500)
 
 

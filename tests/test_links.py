@@ -13,7 +13,7 @@ import cohirf
 from cohirf import CoHiRF
 from drawn_tables import draw_rows, draw_weights, store
 
-FEW_CASES = range(50)
+FEW_CASES = range(18)
 ALL_CASES = range(1000)
 METHODS = [None, None, KMeans(5), AgglomerativeClustering(5)]
 

@@ -79,10 +79,10 @@ class TestSparseRows:
         assert adjusted_rand_score(y, labels) == 1.0
 
     def test_labels_do_not_depend_on_the_number_of_threads(self, monkeypatch):
-        monkeypatch.setitem(vars(BLOCK), "product_cells", 2**16)
+        monkeypatch.setitem(vars(BLOCK), "product_cells", 2**12)
         rng = np.random.default_rng(0)
-        X = sparse.random(4_000, 300, density=0.05, format="csr", random_state=rng)
-        alone = CoHiRF(n_clusters=30, random_state=0).fit(X)
+        X = sparse.random(1_000, 100, density=0.1, format="csr", random_state=rng)
+        alone = CoHiRF(n_clusters=10, random_state=0).fit(X)
         for n_jobs in (2, 5):
-            model = CoHiRF(n_clusters=30, random_state=0, n_jobs=n_jobs).fit(X)
+            model = CoHiRF(n_clusters=10, random_state=0, n_jobs=n_jobs).fit(X)
             np.testing.assert_array_equal(model.labels_, alone.labels_)

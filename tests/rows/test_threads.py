@@ -192,14 +192,14 @@ def test_a_category_is_ignored_until_the_last_thread_leaves():
 
 
 def make_rows(dtype):
-    X, _ = make_blobs(6_000, 6, centers=7, cluster_std=2.0, random_state=0)
+    X, _ = make_blobs(2_000, 6, centers=7, cluster_std=2.0, random_state=0)
     return X.astype(dtype)
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of 512 rows, so that few rows are many blocks."""
-    monkeypatch.setattr("cohirf.rows.threads.BLOCK", BlockPolicy(thread_rows=512))
+    """Blocks of 256 rows, so that few rows are many blocks."""
+    monkeypatch.setattr("cohirf.rows.threads.BLOCK", BlockPolicy(thread_rows=256))
 
 
 @pytest.mark.usefixtures("small_blocks")

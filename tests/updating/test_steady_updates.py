@@ -84,7 +84,7 @@ def test_the_merge_is_chosen_again_while_there_are_few_rows():
 
 FINDS_THE_NUMBER = {
     "OPTICS": OPTICS(min_samples=5),
-    "Mean Shift": MeanShift(),
+    "Mean Shift": MeanShift(bandwidth=2.0, bin_seeding=True),
     "HDBSCAN": HDBSCAN(),
     "DBSCAN": DBSCAN(2.0),
     "single linkage": AgglomerativeClustering(None, linkage="single", distance_threshold=2.0),
@@ -106,7 +106,9 @@ def test_no_row_moves_if_a_method_finds_the_number_and_one_is_given(name, seed):
 
 
 @pytest.mark.filterwarnings("ignore:n_clusters=4 cannot be reached")
-@pytest.mark.parametrize("name", ["HDBSCAN", "DBSCAN", "Mean Shift"])
+@pytest.mark.parametrize(
+    "name", ["HDBSCAN", "DBSCAN", pytest.param("Mean Shift", marks=pytest.mark.slow)]
+)
 def test_no_row_moves_in_local_batches(name):
     X, _ = make_blobs(900, n_features=3, centers=4, cluster_std=1.5, random_state=0)
     model = CoHiRF(FINDS_THE_NUMBER[name], n_clusters=4, batch_size=200, random_state=0).fit(

@@ -59,7 +59,9 @@ FITS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("data", ["iris", "flats", pytest.param("usps", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "data", ["iris", *(pytest.param(name, marks=pytest.mark.slow) for name in ("flats", "usps"))]
+)
 def test_the_script_gives_the_labels_of_the_fit(cohirf, folder, data, request):
     if data != "iris":
         request.getfixturevalue(data)

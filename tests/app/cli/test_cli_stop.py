@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
 
@@ -39,6 +40,31 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def test_a_fit_that_is_interrupted_goes_on_when_the_same_command_is_run(data, cohirf, monkeypatch):
+    command = [*COMMAND.split(), "--checkpoint", "my ck", "--quiet"]
+    fit = KMeans.fit
+    calls = []
+
+    def fit_and_stop(self, *arguments, **options):
+        calls.append(self)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return fit(self, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KMeans, "fit", fit_and_stop)
+        outcome = cohirf(*command)
+    assert outcome.code == 130
+    assert outcome.err == (
+        "cohirf: Stopped. my ck keeps what is done. To go on, run the same command: cohirf "
+        f"{shlex.join(command)}\n"
+    )
+    done = Path("my ck/journal").stat().st_size
+    assert cohirf(*command).code == 0
+    assert Path("my ck/journal").stat().st_size > done > 0
+
+
+@pytest.mark.slow
 def test_a_fit_that_is_stopped_goes_on_when_the_same_command_is_run(data, cohirf):
     command = [*COMMAND.split(), "--checkpoint", "my ck"]
     journal = Path("my ck/journal")

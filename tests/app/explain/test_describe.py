@@ -514,7 +514,9 @@ def test_what_to_do_follows_how_many_halves_have_the_same_clusters(
     assert found[1] == tone
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(
+    "seed", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_as_many_halves_have_the_same_clusters_as_is_said_when_they_are_fitted_alone(seed):
     """Three sets of the plane: clear clusters, clusters that overlap, and a cloud."""
     rng = np.random.default_rng(seed)

@@ -27,6 +27,7 @@ def test_a_result_that_is_printed_or_described_says_what_the_application_says():
     assert str(drift) == show_drift(drift)
 
 
+@pytest.mark.slow
 def test_words_are_imported_when_they_are_asked_for():
     code = (
         "import sys; from cohirf import Choice, CoHiRF; CoHiRF(random_state=0).fit([[0.0], [1.0]])\n"

@@ -17,7 +17,9 @@ from sklearn.metrics import adjusted_rand_score
 
 import cohirf
 from cohirf import CoHiRF, ModelFileError, load
+from cohirf.beyond import merges
 from cohirf.beyond.choose_merge import MERGES
+from cohirf.beyond.criterion import criterion_of
 
 # asked for alone; around means, so that fits end in cells; compared by "auto"
 FILES = {
@@ -130,26 +132,31 @@ def test_a_fit_has_the_clusters_of_the_new_criterion(found):
     assert found["cuts"] == list(range(1, 10))
 
 
+@pytest.mark.slow
 def test_it_is_said_what_the_clusters_are(found):
     assert found["words"] == "The clusters are near each other, as asked for."
     assert found["diagnosis"]
     assert found["summary"] == 3
 
 
+@pytest.mark.slow
 def test_a_saved_model_predicts_the_same_and_is_updated(found):
     assert found["loaded"] == found["labels"]
     assert found["updated"] == 3
 
 
+@pytest.mark.slow
 def test_a_package_without_the_file_refuses_the_saved_model(found, folder):
     with pytest.raises(ModelFileError, match=r"'average', which is not one of compact, connected"):
         load(folder / "saved.cohirf")
 
 
+@pytest.mark.slow
 def test_batches_and_chosen_numbers_end_in_such_clusters(found):
     assert found["batches"] == found["chosen"] == "average"
 
 
+@pytest.mark.slow
 def test_around_means_rows_belong_to_cells(found):
     labels, predicted, words = found["cells"]
     assert labels == predicted
@@ -157,6 +164,7 @@ def test_around_means_rows_belong_to_cells(found):
     assert words == "The clusters are near each other, as asked for."
 
 
+@pytest.mark.slow
 def test_auto_compares_it_if_it_has_a_place(found):
     n_cuts, is_compared, words = found["auto"]
     assert n_cuts == 4
@@ -165,6 +173,7 @@ def test_auto_compares_it_if_it_has_a_place(found):
     assert found["asked"]
 
 
+@pytest.mark.slow
 def test_the_page_names_each_of_the_other_merges(found, folder):
     assert "why-merge" not in (folder / "page.html").read_text(encoding="utf-8")
     page = (folder / "page_of_all.html").read_text(encoding="utf-8")
@@ -184,6 +193,12 @@ def test_the_program_takes_it(folder):
     run(folder, f"from cohirf.app.cli import main; main({['fit', 'X.csv', *options]})")
     read = "from cohirf import load; print(load('of_program.cohirf').choice_.merge)"
     assert run(folder, read) == "average\n"
+
+
+def test_every_file_of_the_folder_is_a_merge_with_a_criterion():
+    files = {path.stem for path in Path(merges.__file__).parent.glob("[a-z]*.py")}
+    assert files == set(merges.NAMES)
+    assert {criterion_of(name).name for name in merges.NAMES} == files
 
 
 def test_an_unknown_merge_of_a_fit_is_an_error():
