@@ -148,7 +148,7 @@ COMPILED = (
 ENVIRONMENTS = {
     "": (*LIBRARY, *NO_PROGRAM),
     "cli": PROGRAM,  # the library is as without extras
-    "cli,fast": (*LIBRARY, *PROGRAM, *COMPILED),
+    "cli,fast": (*LIBRARY, *COMPILED),  # the tests use the rest of the program with compiled loops
 }
 
 
