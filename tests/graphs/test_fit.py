@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
@@ -19,7 +20,9 @@ from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 import cohirf
 from cohirf import CoHiRF
+from cohirf.graphs import merging
 from cohirf.graphs.graph import open_graph
+from cohirf.graphs.policy import NUMBER
 
 N_CLUSTERS = 4
 X, Y = make_blobs(240, centers=N_CLUSTERS, cluster_std=0.6, random_state=3)
@@ -320,3 +323,23 @@ def test_the_data_of_the_user_stay_as_they_are() -> None:
     square = DISTANCES.copy()
     fit(square, HDBSCAN(min_cluster_size=9))
     assert np.array_equal(square, DISTANCES)
+
+
+@pytest.mark.parametrize(
+    ("differs", "n_splits"), [(False, NUMBER.splits), (True, NUMBER.most_splits)]
+)
+def test_edges_are_split_until_one_number_leads(
+    differs: bool, n_splits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    splits = []
+
+    def compare(_halves: Any, numbers: list[int], _mass: Any) -> NDArray[np.float64]:
+        splits.append(numbers)
+        agreement = np.zeros(len(numbers))
+        if differs:
+            agreement[len(splits) % 2] = 10
+        return agreement
+
+    monkeypatch.setattr(merging, "compare_halves", compare)
+    fit()
+    assert len(splits) == n_splits

@@ -322,6 +322,36 @@ def compare_halves(halves: tuple[Any, Any], numbers: list[int], mass: FloatArray
     return np.array([weighted_ari(one, two, mass) for one, two in zip(*cuts, strict=True)])
 
 
+def is_decided(rated: FloatArray, splits: list[FloatArray]) -> bool:
+    """Return whether further splits would hardly change which number is the best: whether its mean
+    figure is above that of each other one by more than chance.
+
+    Parameters
+    ----------
+    rated : array of float, shape (n_numbers,)
+        What does not depend on splits.
+    splits : list of arrays of float, shape (n_numbers,)
+        The agreement of the halves of each split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.graphs.merging import is_decided
+    >>> rated = np.array([0.5, 0.4])
+    >>> is_decided(rated, [np.array([0.9, 0.8]), np.array([0.8, 0.8])] * 2)
+    True
+    >>> is_decided(rated, [np.array([0.9, 0.8]), np.array([0.2, 0.8])] * 2)
+    False
+    """
+    if len(splits) < NUMBER.splits:
+        return False
+    figures = rated + np.array(splits)
+    best = int(figures.mean(axis=0).argmax())
+    leads = figures[:, [best]] - figures
+    error = leads.std(axis=0, ddof=1) / np.sqrt(len(splits))
+    return bool((leads.mean(axis=0) >= NUMBER.clear * error).all())
+
+
 def choose_number(
     merges: Merges, weights: Any, sizes: IntArray, least_size: float, rng: np.random.Generator
 ) -> tuple[Choice, IntArray]:
@@ -353,13 +383,14 @@ def choose_number(
         return Choice(1), merges.cut(1)
     numbers = [counted[place] for place in places]
     modularity, cuts = rate_cuts(weights, [every[place] for place in places])
+    rated = modularity - NUMBER.cut * cuts
     cut_into = [merges.n_parts + place for place in places]
     mass = sizes.astype(np.float64)
-    agreement = np.mean(
-        [compare_halves(split_edges(weights, rng), cut_into, mass) for _ in range(NUMBER.splits)],
-        axis=0,
-    )
-    figures = modularity - NUMBER.cut * cuts + agreement
+    splits: list[FloatArray] = []
+    while len(splits) < NUMBER.most_splits and not is_decided(rated, splits):
+        splits.append(compare_halves(split_edges(weights, rng), cut_into, mass))
+    agreement = np.mean(splits, axis=0)
+    figures = rated + agreement
     best = int(figures.argmax())
     choice = Choice(
         numbers[best],

@@ -30,7 +30,9 @@ class NumberPolicy:
     """
 
     cut: float = 3.0  # weight of the normalised cut; those of modularity and agreement are 1
-    splits: int = 2  # of the edges into halves
+    splits: int = 4  # of the edges into halves, at least
+    most_splits: int = 16
+    clear: float = 2.0  # standard errors by which the best number leads, or there are more splits
     most: int = 60  # the largest number of clusters that is tried
     nodes_per_number: int = 8  # no more numbers than one for eight groups
     finer: int = 4  # times as many clusters in the finest cut, of which small ones do not count
