@@ -57,7 +57,6 @@ UNSCORED = {
 GRAPH = "published"
 SAMPLED = "Best of sixty samples of 1,000 rows; the paper's is of all rows."
 VERDICTS = ("within", "better", "worse", "not comparable")
-MANY_SEEDS = 25  # of base methods alone on iris, whose searches take a second
 # of all; a row with a search that was cut before is shown as it was earlier, and so is one of which
 # some searches scored nothing
 FEWEST_TRIALS = 0.5
@@ -176,7 +175,7 @@ def cells_of(budget: Budget, metrics: list[str] | tuple[str, ...]) -> Iterator[C
     rows.sort(key=lambda row: (SIZES.index(row[0]), COSTS.index(row[1])))
     for metric in metrics:
         for data, base, variant in rows:
-            for seed in range(seeds_of(data, variant, metric, budget)):
+            for seed in range(budget.n_seeds):
                 yield Cell(
                     data,
                     base,
@@ -187,13 +186,6 @@ def cells_of(budget: Budget, metrics: list[str] | tuple[str, ...]) -> Iterator[C
                     budget.max_rows,
                     int(Protocol.AUTHORS),
                 )
-
-
-def seeds_of(data: str, variant: str, metric: str, budget: Budget) -> int:
-    """Return the number of searches of a row: more if they take a second."""
-    if (data, variant, metric) == ("iris", ALONE, "ari") and budget == BUDGETS["full"]:
-        return MANY_SEEDS
-    return budget.n_seeds
 
 
 def model_and_space(base: str, variant: str, n_rows: int) -> tuple[Any, dict[str, Any]]:
