@@ -1,4 +1,4 @@
-"""scikit-learn's K-Means of rows of float32: the same first centres in two fifths of the time.
+"""scikit-learn's K-Means of rows of float32: the same first centres in a third of the time.
 
 scikit-learn converts rows of float32 to float64, and computes their squares, for each centre that
 it draws. With many clusters and few iterations, that takes most of the time of a fit. Here both are
