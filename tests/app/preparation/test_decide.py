@@ -570,3 +570,10 @@ def test_what_rounding_leaves_of_a_zero_is_zero():
     again = prepared.preparation.to_original_units(prepared.array())
     assert (again[:40] == 0).all()
     np.testing.assert_allclose(again.ravel(), cells, rtol=1e-12)
+
+
+def test_tickets_of_which_many_are_whole_numbers_are_names():
+    tickets = [f"A/5 {row}" if row % 4 == 0 else str(7 * row + 1) for row in range(200)]
+    frame = pd.DataFrame({"ticket": tickets, "x": np.arange(200) % 7})
+    with pytest.warns(UserWarning, match="give kinds={'ticket': 'number'}"):
+        assert prepare(frame).preparation.describe()[0].kind in ("id", "text")

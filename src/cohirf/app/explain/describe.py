@@ -1122,6 +1122,9 @@ def _say_filled(description: Description, data: Any) -> list[str]:
     """Return which columns that name clusters were filled in many rows."""
     said = list[str]()
     named = {name for one in description.clusters for fact in one.facts for name in fact.columns}
+    named -= {
+        name for fact in description.facts if fact.statistic == "missing" for name in fact.columns
+    }
     for column in data.preparation.kept:
         n_gaps = column.n_missing + column.n_bad
         is_filled = n_gaps > (1 - TRAIT.known) * description.n_rows

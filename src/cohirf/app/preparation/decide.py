@@ -139,13 +139,17 @@ def _choose(found: Evidence, *, comma: bool, is_leading: bool, follows_id: bool)
 
 
 def _has_codes(found: Evidence, best: Tally | None) -> bool:
-    """Return whether cells are codes: whole numbers or mixed with letters, as the name says; or
-    with letters and zeros in front, such as A, 01 and 01.1.
+    """Return whether cells are codes: whole numbers or mixed with letters, as the name says; with
+    letters and zeros in front, such as A, 01 and 01.1; or names, of which many are whole numbers.
     """
     has_others = best is None or best.n_bad > 0
     if found.is_code:
         return has_others or (best is not None and best.is_whole)
-    return has_others and found.has_zeros
+    if best is None or not isinstance(best.reading, NumberReading) or best.reading.unit:
+        return False
+    are_many = best.n_bad > DECISION.named * found.n_present
+    differ = found.n_distinct > DECISION.distinct * found.n_present
+    return best.n_bad > 0 and (found.has_zeros or (best.is_whole and are_many and differ))
 
 
 def _may_be_years(found: Evidence, best: Tally | None) -> bool:

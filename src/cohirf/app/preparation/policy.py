@@ -34,7 +34,7 @@ class NamePolicy:
     # anywhere in the name
     codes: frozenset[str] = frozenset(
         {
-            *("zip", "zipcode", "postcode", "postal", "plz", "fips", "isbn", "ean", "sku"),
+            *("zip", "zipcode", "postcode", "postal", "plz", "fips", "fip", "isbn", "ean", "sku"),
             *("phone", "tel", "telephone", "iso", "naics", "sic", "icd", "cusip", "geoid"),
             *("isic", "nace", "sitc"),
         }
@@ -100,6 +100,10 @@ class DecisionPolicy:
     # are such. The others are taken as missing, and named. With more different texts than numbers,
     # as in "1Fam", "2fmCon", "Duplex", it has levels, or text.
     read: float = 0.5
+    # Whole numbers are names of things, such as those of tickets, if more than this share of the
+    # cells is other text and most cells differ.
+    named: float = 0.2
+    distinct: float = 0.5
     # share of all cells; a column with more missing ones is left out: what fills them would be most
     # of its content
     missing: float = 0.5
