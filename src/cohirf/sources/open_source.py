@@ -331,7 +331,10 @@ def _find(path: Location) -> tuple[Any, Any]:
         return _find_set(path)
     if isinstance(path, Url) and kind is not None:
         if not kind.is_remote:
-            raise ValueError(f"{name}: {kind.format_name} is read from a local disk only: copy it.")
+            instead = ", or open it with zarr and give the array" if kind is ZarrSource else ""
+            raise ValueError(
+                f"{name}: {kind.format_name} is read from a local disk only: copy it{instead}."
+            )
         return kind, _stamp_or_list(path)
     if isinstance(path, Path) and not path.is_file():
         raise FileNotFoundError(f"{name} is not a file: check the path.")
@@ -380,9 +383,10 @@ def _find_set(path: Location) -> tuple[Any, DataSet]:
             return kind, open_set(path, found[kind])
     if is_pattern(path):
         raise FileNotFoundError(f"{show(path)} fits no file of Parquet, Arrow or CSV: check it.")
+    others = "" if isinstance(path, Url) else ", or a Zarr array"
     raise NoFilesError(
-        f"{show(path)} is a folder without data: give a folder of Parquet, Arrow or CSV files, or "
-        "a Zarr array."
+        f"{show(path)} is a folder without data: give a folder of Parquet, Arrow or CSV files"
+        f"{others}."
     )
 
 

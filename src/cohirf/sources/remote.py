@@ -239,7 +239,8 @@ def list_objects(folder: Url) -> list[RemoteFile]:
 
 
 def _version(about: Any) -> str:
-    return str(about.get("e_tag") or about["last_modified"])
+    # Azure has no quotation marks around it in lists, and some in answers
+    return str(about.get("e_tag") or about["last_modified"]).replace('"', "")
 
 
 @replacing_errors
