@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import time
+from contextlib import closing
 from email.utils import formatdate
 
 import numpy as np
@@ -127,9 +128,9 @@ def make_container(port, name):
     text = "PUT" + "\n" * 12 + f"{said}/{ACCOUNT}/{ACCOUNT}/{name}\nrestype:container"
     signed = hmac.new(base64.b64decode(ACCOUNT_KEY), text.encode(), hashlib.sha256).digest()
     headers["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(signed).decode()}"
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request("PUT", f"/{ACCOUNT}/{name}?restype=container", headers=headers)
-    return connection.getresponse().status
+    with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+        connection.request("PUT", f"/{ACCOUNT}/{name}?restype=container", headers=headers)
+        return connection.getresponse().status
 
 
 @pytest.mark.slow
