@@ -63,6 +63,15 @@ def test_labels_are_those_of_this_process(model, X, stand_in, tmp_path):
     assert max(len(call.packed) for call in stand_in.sent[:2]) < X.nbytes / 4
 
 
+def test_a_checkpoint_goes_on_in_this_process(X, stand_in, tmp_path):
+    model = CoHiRF(**MODELS["k-means"].get_params(deep=False))
+    model.set_params(checkpoint=tmp_path / "checkpoint")
+    expected = model.fit(open_source(X), client=stand_in).labels_.copy()
+    journal = (tmp_path / "checkpoint" / "journal").read_bytes()
+    assert (model.fit(open_source(X)).labels_ == expected).all()
+    assert (tmp_path / "checkpoint" / "journal").read_bytes() == journal  # nothing was repeated
+
+
 def test_a_bounded_number_of_calls_is_sent_and_the_others_are_cancelled(stand_in):
     results = RayEngine(stand_in).run(abs, ((-number,) for number in range(1000)), 1000)
     assert next(results) == 0
@@ -171,7 +180,8 @@ def test_ten_killed_workers_cost_no_label(X, ray, tmp_path):
     log = tmp_path / "log"
     log.touch()
     options = {"views": 1, "batch_size": 30, "random_state": 0}
-    expected = CoHiRF.as_published(KMeans(4, n_init=1), **options).fit(source).labels_.copy()
+    here = SlowKMeans(log=os.devnull)
+    expected = CoHiRF.as_published(here, **options).fit(source).labels_.copy()
     killed = []
     done = threading.Event()
 
