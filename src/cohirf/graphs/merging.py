@@ -121,8 +121,9 @@ def contract(halves: Any, group: IntArray, n_groups: int) -> Any:
         counts[rows] = np.diff(sums.indptr)
         filled = end
     indptr = np.append(0, np.cumsum(counts, dtype=np.int64)).astype(halves.indptr.dtype)
-    parts = (data[:filled], indices[:filled], indptr)
-    return sparse.csr_array(parts, shape=(n_groups, n_groups))
+    for values in (indices, data):
+        values.resize(filled, refcheck=False)  # SciPy copies views of much larger arrays
+    return sparse.csr_array((data, indices, indptr), shape=(n_groups, n_groups))
 
 
 def _list_members(group: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
