@@ -9,6 +9,7 @@ import pytest
 from tools.object_server import serving
 
 from cohirf import open_source, write_labels
+from cohirf.store import label_files
 
 NAMES = ("year=2025/a.parquet", "year=2025/b c.parquet", "year=2026/a.parquet")
 
@@ -89,6 +90,48 @@ def test_labels_at_a_url_stand_beside_the_rows(folder):
             write_labels(LABELS, source, "s3://bucket/labels")
         with pytest.raises(ValueError, match="is the folder of the data"):
             write_labels(LABELS, source, "s3://bucket/rows/")
+
+
+def test_names_of_data_in_the_working_directory_are_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"x": np.ones(2)}), "may.parquet")
+    source = open_source("may.parquet")
+    pq.write_table(pa.table({"x": np.ones(2)}), "june.parquet")
+    whole = open_source(".")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert write_labels([0, 1], source, "labels") == ["labels/may.parquet"]
+    write_labels([0, 1, 2, 3], whole, "all")
+    assert list(read(tmp_path / "elsewhere" / "all")) == ["june.parquet", "may.parquet"]
+
+
+def test_labels_never_replace_data(tmp_path):
+    for name in ("month=2/a.parquet", "year=1/month=2/a.parquet"):
+        (tmp_path / "rows" / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"x": np.ones(1)}), tmp_path / "rows" / name)
+    source = open_source(tmp_path / "rows")
+    for folder in (tmp_path / "rows" / "month=2", tmp_path / "rows" / "year=1"):
+        with pytest.raises(ValueError, match=r"folder of the data|would replace data"):
+            write_labels(np.arange(2), source, folder, overwrite=True)
+    assert {table.column_names[0] for table in read(tmp_path / "rows").values()} == {"x"}
+
+
+@pytest.mark.parametrize("is_at_url", [False, True])
+def test_files_of_another_writer_are_not_replaced(folder, tmp_path, monkeypatch, is_at_url):
+    if is_at_url:
+        pytest.importorskip("obstore")
+    source = open_source(folder)
+    write = label_files._write
+
+    def write_after_another(labels, place, column, *, overwrite):
+        write(labels[::-1], place, column, overwrite=False)
+        write(labels, place, column, overwrite=overwrite)
+
+    monkeypatch.setattr(label_files, "_write", write_after_another)
+    with serving():
+        target = "s3://bucket/labels" if is_at_url else tmp_path / "labels"
+        with pytest.raises(FileExistsError, match="Another writer has put"):
+            write_labels(LABELS, source, target)
 
 
 def test_what_cannot_be_written_is_refused(folder, tmp_path):

@@ -1,5 +1,7 @@
 """Models and checkpoints at URLs: as whole as on a disk, and of two writers one is refused."""
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -8,6 +10,7 @@ from tools.object_server import KEY, SECRET, serving
 from cohirf import CoHiRF, load
 from cohirf.sources.remote import Url, locate
 from cohirf.store import checkpoint, objects
+from cohirf.store.archive import Archive
 from cohirf.store.files import CheckpointError, ModelFileError
 from cohirf.store.models import load_about
 
@@ -50,11 +53,14 @@ def test_a_model_at_a_url_is_that_of_a_file(store, model, X):
     assert not credentials_in(store)
 
 
-def test_a_model_is_replaced_if_that_is_wanted(store, model):
+def test_a_model_is_replaced_if_that_is_wanted(store, model, X):
     model.save(PLACE)
     with pytest.raises(FileExistsError, match="overwrite=True"):
         model.save(PLACE)
     model.save(PLACE, overwrite=True)
+    another = CoHiRF(n_clusters=2, random_state=0).fit(X)
+    another.save(PLACE, overwrite=True)
+    np.testing.assert_array_equal(load(PLACE).labels_, another.labels_)
     store.put("bucket/notes.txt", b"not a model")
     with pytest.raises(FileExistsError, match="not a saved model"):
         model.save("s3://bucket/notes.txt", overwrite=True)
@@ -139,23 +145,45 @@ def test_a_fit_that_was_stopped_goes_on_from_a_url(store, X, monkeypatch):
         fit_slowly(X + 1, "s3://bucket/fits/one")
 
 
+def test_half_a_record_is_not_put(store, X, monkeypatch):
+    append = Archive.append
+    n_records = []
+
+    def stop(archive, *record):
+        append(archive, *record)
+        n_records.append(record)
+        if len(n_records) == 4:
+            archive.file.truncate(archive.file.seek(-5, os.SEEK_END))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Archive, "append", stop)
+    with pytest.raises(KeyboardInterrupt):
+        fit_slowly(X, "s3://bucket/one")
+    monkeypatch.setattr(Archive, "append", append)
+    np.testing.assert_array_equal(
+        fit_slowly(X, "s3://bucket/one").labels_, fit_slowly(X, None).labels_
+    )
+
+
 def test_of_two_fits_with_one_checkpoint_one_is_refused(store, X):
     fit = {"rows": 3}
 
     def opened():
         return checkpoint.open_checkpoint("s3://bucket/one", fit, lambda: {"batch_size": 3}, 400)
 
+    def write(journal, record):
+        journal._file.write(record)
+        journal._end = journal._file.tell()
+        journal._sync()
+
     with opened() as first, opened() as second:
         assert first.read() is None
         assert second.read() is None
-        first._file.write(b"a record")
-        first._sync()
-        second._file.write(b"another")
+        write(first, b"a record")
         with pytest.raises(CheckpointError, match="in use by another fit"):
-            second._sync()
-        first._file.write(b"goes on")
-        first._sync()
-        second._file.truncate(second._file.tell() - len(b"another"))
+            write(second, b"another")
+        write(first, b"goes on")
+        second._end = 0
 
 
 def test_what_is_no_checkpoint_is_refused(store, X):

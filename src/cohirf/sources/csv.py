@@ -200,9 +200,9 @@ class CsvTable(Table):
             ),
         )
 
-    def count_by_file(self) -> dict[str, int] | None:
+    def count_by_file(self) -> dict[os.PathLike[str], int] | None:
         """Return the number of rows; None if they were not converted yet."""
-        return None if self.n_converted is None else {self.name: self.n_converted}
+        return None if self.n_converted is None else {self._file.place: self.n_converted}
 
     def read_batches(
         self, types: dict[str, str], missing: Sequence[str] | None = None
@@ -364,9 +364,9 @@ class JoinedCsv(Table):
             types = {name: one if one == others[name] else "double" for name, one in types.items()}
         return TableSource(self.convert(types), origin=self)
 
-    def count_by_file(self) -> dict[str, int] | None:
+    def count_by_file(self) -> dict[os.PathLike[str], int] | None:
         """Return the number of rows of each file; None if they were not read yet."""
-        counts: dict[str, int] = {}
+        counts: dict[os.PathLike[str], int] = {}
         for table in self._tables:
             counts |= table.count_by_file() or {}
         return counts if len(counts) == len(self._tables) else None

@@ -36,6 +36,11 @@ class StoredFile(ABC):
 
     @property
     @abstractmethod
+    def place(self) -> os.PathLike[str]:
+        """Where it is: an absolute path, or a URL."""
+
+    @property
+    @abstractmethod
     def suffixes(self) -> list[str]:
         """The endings of its name, in small letters: ``[".csv", ".gz"]``."""
 
@@ -74,6 +79,11 @@ class FileStamp(StoredFile):
     def name(self) -> str:
         """The path in error messages."""
         return shown(self.path)
+
+    @property
+    def place(self) -> Path:
+        """The absolute path."""
+        return self.path
 
     @property
     def suffixes(self) -> list[str]:

@@ -142,10 +142,12 @@ class RemoteFile(StoredFile):
     url: Url
     size: int
     version: str  # its ETag, or the time of its last modification where there is none
+    # what the store wants to know if the object is to be replaced, as it said it
+    condition: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     _failures: list[Exception] = field(default_factory=list, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RemoteFile, (self.url, self.size, self.version)
+        return RemoteFile, (self.url, self.size, self.version, self.condition)
 
     @classmethod
     def of(cls, url: Url) -> Self:
@@ -157,12 +159,18 @@ class RemoteFile(StoredFile):
     @classmethod
     def found(cls, url: Url, about: Any) -> Self:
         """Return an object as the answer of a store describes it."""
-        return cls(url, int(about["size"]), _version(about))
+        condition = {name: about[name] for name in ("e_tag", "version") if about.get(name)}
+        return cls(url, int(about["size"]), _version(about), condition)
 
     @property
     def name(self) -> str:
         """The URL in error messages."""
         return str(self.url)
+
+    @property
+    def place(self) -> Url:
+        """The URL."""
+        return self.url
 
     @property
     def suffixes(self) -> list[str]:

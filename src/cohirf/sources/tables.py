@@ -152,7 +152,7 @@ class Table(ABC):
     def to_source(self, columns: ColumnChoice = None) -> Source:
         """Return columns of numbers as a source."""
 
-    def count_by_file(self) -> dict[str, int] | None:
+    def count_by_file(self) -> dict[os.PathLike[str], int] | None:
         """Return the number of rows of each file, in order; None for a table without files."""
         return None
 
@@ -261,9 +261,9 @@ class StoredTable(Table):
         """The first row of each piece."""
         return np.cumsum([0, *self.sizes[:-1]])
 
-    def count_by_file(self) -> dict[str, int] | None:
+    def count_by_file(self) -> dict[os.PathLike[str], int] | None:
         """Return the number of rows of its only file."""
-        return {file.name: self.n_rows for file in self._files} if len(self._files) == 1 else None
+        return {self._files[0].place: self.n_rows} if len(self._files) == 1 else None
 
     def to_source(self, columns: ColumnChoice = None) -> Source:
         """Return columns of numbers as a source, which decodes the file where rows are read."""
@@ -315,11 +315,11 @@ class ParquetTable(StoredTable):
         sizes = [metadata.row_group(group).num_rows for group in groups]
         return *_read_schema(file.name, schema), sizes
 
-    def count_by_file(self) -> dict[str, int] | None:
+    def count_by_file(self) -> dict[os.PathLike[str], int] | None:
         """Return the number of rows of each file."""
-        counts = {file.name: 0 for file in self._files}
+        counts = {file.place: 0 for file in self._files}
         for number, _, n_rows in self._groups:
-            counts[self._files[number].name] += n_rows
+            counts[self._files[number].place] += n_rows
         return counts
 
     @property
@@ -356,9 +356,9 @@ class JoinedTable(StoredTable):
         self._tables = list(tables)
         self._name_parts((table.name, table.types) for table in tables)
 
-    def count_by_file(self) -> dict[str, int] | None:
+    def count_by_file(self) -> dict[os.PathLike[str], int] | None:
         """Return the number of rows of each file."""
-        return {table.name: table.n_rows for table in self._tables}
+        return {file.place: table.n_rows for table in self._tables for file in table._files}
 
     @cached_property
     def sizes(self) -> list[int]:

@@ -140,7 +140,7 @@ def _open_parts(
         beginning = Beginning(fit, settle())
         with _naming_checkpoint(url, "opened"):
             _write_beginning(here.file, beginning)
-            parts.append(here.file)
+            parts.append(here.file, here.file.tell())
     here.file.seek(0)
     with Journal(url, here.file, n_rows, parts) as journal:
         _refuse_another_fit(url, journal.beginning.fit, fit)
@@ -168,6 +168,7 @@ class Journal:
         self._synced = time.monotonic()
         self._file = file
         self._parts = parts
+        self._end = 0  # of the last record that was appended as a whole
         self._sync_seconds = (
             CHECKPOINT.sync_seconds if parts is None else CHECKPOINT.sync_seconds_at_url
         )
@@ -223,6 +224,7 @@ class Journal:
         """Append the result of a run."""
         with _naming_checkpoint(self.path, "written"):
             self._archive.append(*write(Entry, entry))
+            self._end = self._file.tell()
             if time.monotonic() - self._synced > self._sync_seconds:
                 self._sync()
                 self._synced = time.monotonic()
@@ -232,7 +234,7 @@ class Journal:
         if self._parts is None:
             sync_file(self._file)
         else:
-            self._parts.append(self._file)
+            self._parts.append(self._file, self._end)
 
     def _read_beginning(self) -> Beginning:
         whole = _checkpoint(self.path)

@@ -113,8 +113,10 @@ class TemporaryFile(os.PathLike[str]):
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, is_new: bool = False) -> Iterator[IO[bytes]]:
     """Yield a binary file to write to; on success it replaces ``path`` atomically.
+
+    Raise FileExistsError if it ``is_new``, and another writer has been faster.
 
     If ``path`` is a symbolic link, the file it points to is replaced. The new file has the
     permissions of the file that it replaces. Anything that exists and is not a regular file is
@@ -135,11 +137,27 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         with naming_file(path, "{}"):  # closed before this: Windows cannot move an open file
             if permissions is not None:
                 unfinished.chmod(permissions)  # the user's mask may have removed some of them
-            unfinished.replace(target)
+            if is_new:
+                _name_new(unfinished, target)
+            else:
+                unfinished.replace(target)
             sync_directory(target.parent)
     finally:
         with suppress(OSError):  # do not hide the original error
             unfinished.unlink(missing_ok=True)
+
+
+def _name_new(file: Path, target: Path) -> None:
+    """Give a file its name, unless there is one of that name."""
+    taken = FileExistsError(errno.EEXIST, "Another writer has put this file meanwhile", str(target))
+    try:
+        os.link(file, target)
+    except FileExistsError:
+        raise taken from None
+    except OSError:  # the file system has no links
+        if target.exists():
+            raise taken from None
+        file.replace(target)
 
 
 class _NamedFile(io.FileIO):

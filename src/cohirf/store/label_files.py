@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from itertools import chain
-from os.path import commonpath
+from itertools import chain, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -89,26 +88,33 @@ def write_labels(
             f"{len(sizes):,} files: give the data of the fit."
         )
     target = locate(folder)
-    names = refuse_label_folder(list(sizes), target, overwrite=overwrite)
+    files = refuse_label_folder(list(sizes), target, overwrite=overwrite)
     start = 0
-    for name, n_rows in zip(names, sizes.values(), strict=True):
-        _write(labels[start : start + n_rows], _below(target, name), column)
+    for file, n_rows in zip(files, sizes.values(), strict=True):
+        _write(labels[start : start + n_rows], file, column, overwrite=overwrite)
         start += n_rows
-    return [show(_below(target, name)) for name in names]
+    return [show(file) for file in files]
 
 
-def refuse_label_folder(files: Sequence[str], target: Location, *, overwrite: bool) -> list[str]:
-    """Return the names of the label files of data files, below a folder.
+def refuse_label_folder(
+    data: Sequence[os.PathLike[str]], target: Location, *, overwrite: bool
+) -> list[Location]:
+    """Return the places of the label files of data files, below a folder.
 
-    Raise if that is the folder of the data, or has files that are not to be replaced.
+    Raise if they would be among the data, or if there are files that are not to be replaced.
     """
-    top = commonpath([os.path.dirname(file) for file in files])  # noqa: PTH120 - may be URLs
-    if _same_folder(top, target):
+    parts = [_parts(place) for place in data]
+    folders = [names[:-1] for names in parts]
+    is_common = (len(set(names)) == 1 for names in zip(*folders, strict=False))
+    n_common = sum(takewhile(bool, is_common))
+    if _parts(target) in (folders[0][:n_common], *folders):
         raise ValueError(f"{show(target)} is the folder of the data: give another one for labels.")
-    rests = (PurePosixPath(Path(file).as_posix()[len(Path(top).as_posix()) :]) for file in files)
-    names = [str(rest.with_name(_stem(rest.name) + ".parquet")).lstrip("/") for rest in rests]
+    names = [(*one[n_common:-1], _stem(one[-1]) + ".parquet") for one in parts]
     if len(set(names)) < len(names):
         raise ValueError("Some files of the data differ in their endings only: rename them.")
+    files = [_below(target, "/".join(name)) for name in names]
+    if not {_parts(file) for file in files}.isdisjoint(parts):
+        raise ValueError(f"Labels in {show(target)} would replace data: give another folder.")
     if isinstance(target, Url):
         objects.refuse_web(target)
         there = [str(file.url) for file in list_objects(target)]
@@ -120,7 +126,14 @@ def refuse_label_folder(files: Sequence[str], target: Location, *, overwrite: bo
         raise FileExistsError(
             errno.EEXIST, "There are files already: pass overwrite=True or another folder", there[0]
         )
-    return names
+    return files
+
+
+def _parts(place: os.PathLike[str]) -> tuple[str, ...]:
+    """Return the names of the folders above a file or folder, and its own."""
+    if isinstance(place, Url):
+        return place.root, *PurePosixPath(place.key).parts
+    return Path(place).resolve().parts
 
 
 def _stem(name: str) -> str:
@@ -130,28 +143,23 @@ def _stem(name: str) -> str:
     return name
 
 
-def _same_folder(top: str, target: Location) -> bool:
-    if isinstance(target, Url):
-        return top.replace(":/", "://", 1).replace(":///", "://", 1) == str(target).rstrip("/")
-    return Path(top).resolve() == target.resolve()
-
-
 def _below(target: Location, name: str) -> Location:
     if isinstance(target, Url):
         return target.with_key(f"{target.key.rstrip('/')}/{name}".lstrip("/"))
     return target / name
 
 
-def _write(labels: Any, place: Location, column: str) -> None:
+def _write(labels: Any, place: Location, column: str, *, overwrite: bool) -> None:
     """Write some labels to a file, block by block."""
     arrow = import_optional("pyarrow", "arrow", "Writing labels")
     blocks = row_blocks(len(labels))
     empty = arrow.table({column: np.empty(0, np.int64)})
     tables = (arrow.table({column: np.asarray(labels[block]).astype(np.int64)}) for block in blocks)
     if isinstance(place, Url):
-        with objects.writing(place, objects.find(place)) as file:
+        former = objects.find(place) if overwrite else None
+        with objects.writing(place, former) as file:
             write_tables(file, ".parquet", chain([empty], tables))
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(place) as file:
+    with replacing(place, is_new=not overwrite) as file:
         write_tables(file, ".parquet", chain([empty], tables))

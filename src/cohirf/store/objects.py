@@ -42,7 +42,7 @@ def put(url: Url, content: bytes, former: RemoteFile | None = None) -> None:
                 open_store(url.root),
                 url.key,
                 content,
-                mode="create" if former is None else {"e_tag": former.version},
+                mode="create" if former is None else former.condition,
                 use_multipart=False,  # the only kind that a store puts on a condition
             )
         except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
@@ -127,14 +127,14 @@ class Parts:
         """Whether there is nothing yet."""
         return self._n_parts == 0
 
-    def append(self, journal: IO[bytes]) -> None:
-        """Put what a journal has beyond what is there."""
+    def append(self, journal: IO[bytes], stop: int) -> None:
+        """Put what a journal has beyond what is there, up to a position."""
+        if stop <= self._n_bytes:
+            return
         at = journal.tell()
         journal.seek(self._n_bytes)
-        content: Any = journal.read()
+        content: Any = journal.read(stop - self._n_bytes)
         journal.seek(at)
-        if not content:
-            return
         try:
             put(self._place(self._n_parts), self._writer + content)
         except FileExistsError:
