@@ -146,6 +146,20 @@ def test_what_cannot_be_written_is_refused(folder, tmp_path):
         write_labels(LABELS, source, "https://host/labels")
 
 
+def test_the_program_writes_labels_of_csv_files(tmp_path, cohirf):
+    (tmp_path / "rows").mkdir()
+    for number in range(2):
+        rows = "".join(f"{row % 2},{row}\n" for row in range(20 + number))
+        (tmp_path / "rows" / f"{number}.csv").write_text("x,y\n" + rows, encoding="utf-8")
+    for data, names in (("rows", ["0.parquet", "1.parquet"]), ("rows/0.csv", ["0.parquet"])):
+        place = tmp_path / f"labels of {len(names)}"
+        data = str(tmp_path / data)
+        cohirf("fit", data, "--clusters", "2", "--quiet", "--out-files", str(place))
+        assert [(name, len(table)) for name, table in read(place).items()] == [
+            (name, 20 + number) for number, name in enumerate(names)
+        ]
+
+
 def test_the_program_writes_a_file_for_each_file(folder, tmp_path, cohirf):
     place = tmp_path / "labels"
     words = ("fit", str(folder), "--clusters", "2", "--quiet", "--out-files")

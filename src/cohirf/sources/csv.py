@@ -200,9 +200,12 @@ class CsvTable(Table):
             ),
         )
 
-    def count_by_file(self) -> dict[os.PathLike[str], int] | None:
-        """Return the number of rows; None if they were not converted yet."""
-        return None if self.n_converted is None else {self._file.place: self.n_converted}
+    def count_by_file(self) -> dict[os.PathLike[str], int]:
+        """Return the number of rows, which is counted if they were not converted yet."""
+        if self.n_converted is None:
+            first = dict.fromkeys(list(self.types)[:1], "string")
+            self.n_converted = sum(len(batch) for batch in self.read_batches(first))
+        return {self._file.place: self.n_converted}
 
     def read_batches(
         self, types: dict[str, str], missing: Sequence[str] | None = None
@@ -340,6 +343,7 @@ class JoinedCsv(Table):
 
     format_name = "CSV"
     options = CsvTable.options
+    has_sets = True
 
     def __init__(self, name: str, tables: Sequence[CsvTable]) -> None:
         super().__init__(name, tables[0].types, (), [file for one in tables for file in one._files])
@@ -364,12 +368,12 @@ class JoinedCsv(Table):
             types = {name: one if one == others[name] else "double" for name, one in types.items()}
         return TableSource(self.convert(types), origin=self)
 
-    def count_by_file(self) -> dict[os.PathLike[str], int] | None:
-        """Return the number of rows of each file; None if they were not read yet."""
+    def count_by_file(self) -> dict[os.PathLike[str], int]:
+        """Return the number of rows of each file."""
         counts: dict[os.PathLike[str], int] = {}
         for table in self._tables:
-            counts |= table.count_by_file() or {}
-        return counts if len(counts) == len(self._tables) else None
+            counts |= table.count_by_file()
+        return counts
 
     def convert(self, types: dict[str, str], missing: Sequence[str] | None = None) -> ArrowTable:
         """Convert columns of all files, as those of one are."""

@@ -130,6 +130,11 @@ class Table(ABC):
         raise ValueError(f"{data.name}: a {cls.format_name} is read alone: give its path.")
 
     @property
+    def places(self) -> list[os.PathLike[str]]:
+        """Where its files are, in order."""
+        return [file.place for file in self._files]
+
+    @property
     def n_rows(self) -> int | None:
         """The number of rows, if it is known before all of them are read."""
         return None

@@ -158,7 +158,7 @@ def test_narrow_terminals_get_whole_words(folder, monkeypatch, width):
     assert max(map(len, lines)) <= width
     whole = " ".join(plain(out.getvalue()).split())
     assert "Nothing was written: give --out labels.csv to keep the clusters" in whole
-    assert "3 clusters in 150 rows. " in whole
+    assert "3 clusters in 150 rows" in whole
 
 
 def test_a_terminal_gets_bars_and_tables(folder, monkeypatch):

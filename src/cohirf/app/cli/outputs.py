@@ -286,13 +286,14 @@ def check_kept(path: Path | None, data: Data) -> None:
 
 def check_label_folder(folder: Path, data: Data, *, force: bool) -> None:
     """Refuse a folder for a file of labels for each file of the data, unless they can be there."""
-    counts = None if data.table is None else data.table.count_by_file()
-    if counts is None:
+    table = data.table
+    places = table.places if table is not None and table.has_sets else []
+    if not places:
         raise BadInputError(
             f"--out-files: {data.name} is not in files of Parquet, Arrow or CSV: give --out."
         )
     try:
-        refuse_label_folder(list(counts), locate(folder), overwrite=force)
+        refuse_label_folder(places, locate(folder), overwrite=force)
     except FileExistsError as error:
         raise BadInputError(
             f"--out-files: there is {error.filename} already: give another folder, or --force to "

@@ -821,6 +821,7 @@ def make_headline(
     >>> print(headline.count, headline.sizes)
     2 clusters in 150 rows. 100 rows (67%): long petal, wide petal, long sepal. 50 rows (33%): short
     petal, narrow petal, short sepal. They differ most in petal length: 4.91 and 1.46 on average.
+    One direction has 92% of the variance: the columns go together.
     >>> print(headline.separation)
     They are clearly apart: no rows are between two clusters.
     >>> print(headline.trust)
@@ -840,7 +841,9 @@ def make_headline(
     is_clear = _is_clear(description, choice)
     facts: list[Fact] = []
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
-    if not is_clear:
+    if not is_clear and description.badly_fitting.is_any_apart:
+        count += ", not all of them clear groups"
+    elif not is_clear:
         facts = say_slices(description, n_clusters)
         count = f"No clear groups in {n_rows:,} rows: {facts[0].words}"
     exceptions = "" if data is None else say_exceptions(description, data)
@@ -890,12 +893,12 @@ def say_slices(description: Description, n_clusters: int) -> list[Fact]:
 
 
 def say_line(description: Description) -> list[Fact]:
-    """Return that rows of several columns lie along one line, if they do, and so do clusters."""
+    """Return that one direction has most of the variance of several columns, if it has."""
     found = description.badly_fitting
     if description.repeated or not found.is_line or description.model.n_features_in_ < 3:
         return []
     share = percent(found.along_line)
-    words = f"The rows lie along one line, with {share} of their variance: columns go together."
+    words = f"One direction has {share} of the variance: the columns go together."
     return [Fact(words, "along one line", found.along_line)]
 
 

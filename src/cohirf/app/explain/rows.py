@@ -123,8 +123,12 @@ class BadlyFitting:
         is_filled = self.filled > BETWEEN.filled
         if self.share_between > BETWEEN.apart:
             is_filled = is_filled or self.at_border > BETWEEN.filled
-        is_any_apart = self.sparsest <= BETWEEN.half_filled
-        return ((has_many or bool(is_filled)) and not is_any_apart) or self.is_line_cut
+        return ((has_many or bool(is_filled)) and not self.is_any_apart) or self.is_line_cut
+
+    @property
+    def is_any_apart(self) -> bool:
+        """Whether rows are sparser between some cluster and the others than elsewhere."""
+        return self.sparsest <= BETWEEN.half_filled
 
     def has_neighbours(self, n_clusters: int) -> bool:
         """Return whether clusters have so many different rows that neighbours tell how far apart
