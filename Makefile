@@ -9,17 +9,16 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo environments test test-all test-gpu test-lowest mutants check constraints docs bench evidence figures experiments format clean
 
-INSTALL := tools/install
-# An environment whose packages uv installs; without uv, pip does.
-ENVIRONMENT := $(PYTHON) -m venv .venv && (tools/install uv || true)
+# Python compiles what is imported; compiling all that is installed takes a minute.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .venv/program: pyproject.toml constraints.txt
-	$(ENVIRONMENT)
+	$(PYTHON) -m venv .venv
 	$(INSTALL) --constraint constraints.txt --editable ".[cli,fast]"
 	@touch $@
 
 .venv/installed: pyproject.toml constraints.txt
-	$(ENVIRONMENT)
+	$(PYTHON) -m venv .venv
 	$(INSTALL) --constraint constraints.txt --editable ".[dev]"
 	@touch .venv/program $@
 
@@ -32,7 +31,7 @@ ENVIRONMENT := $(PYTHON) -m venv .venv && (tools/install uv || true)
 demo: .venv/program  ## measure methods alone and with CoHiRF, and cluster a messy table: a table and a report
 	$(BIN)/python -m tools.demo
 
-# In environments of its own, which need nothing of .venv; its uv installs them if it is there.
+# In environments of its own: neither needs .venv nor uses it.
 environments:  ## install without extras, with [cli] and with [cli,fast], and use each as README says
 	$(PYTHON) -m tools.environments
 

@@ -29,7 +29,6 @@ FIRST_CODE, FIRST_OUTPUT = re.findall(
 BLOCKS = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
 [CONSOLE] = re.findall(r"```console\n(.+?)```", README, re.DOTALL)
 PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
-UV = ROOT / ".venv" / "bin" / "uv"  # if it is there, it installs in less time than pip
 
 
 @dataclass(frozen=True)
@@ -168,10 +167,8 @@ class Environment:
         """Make the environment, and install the wheel with the extras into it."""
         subprocess.run([sys.executable, "-m", "venv", self.folder / "env"], check=True)
         required = f"{wheel}[{self.extras}]" if self.extras else str(wheel)
-        what = ("--constraint", str(ROOT / "constraints.txt"), required)
-        if UV.exists() and self.run((str(UV), *PIP[:3], "--python", "env", *what)).returncode == 0:
-            return
-        self.run(("python", "-m", *PIP, "--no-compile", *what)).check_returncode()
+        constraints = ("--constraint", str(ROOT / "constraints.txt"))
+        self.run(("python", "-m", *PIP, "--no-compile", *constraints, required)).check_returncode()
 
     def run(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run a command with the programs of the environment, and the examples of this source."""
