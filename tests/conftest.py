@@ -78,9 +78,9 @@ LONG_FILES = (
 )
 RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
-# Measuring coverage takes nearly as long as the tests themselves. In long files it is measured in
-# the first case of a test alone. It is not measured in slow tests, in pages of the documentation
-# and in these files, which run code that other tests have run.
+# Measuring coverage takes half as long as the tests themselves. It is measured in the first case of
+# a test alone, and not in slow tests, in pages of the documentation and in these files, which run
+# code that other tests have run.
 WITHOUT_COVERAGE = {
     "test_accepted_input.py",
     "test_answers.py",
@@ -122,8 +122,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        is_repeated = test in tests and item.path.name in RANKS
-        item.stash[MEASURED] = not is_repeated and _adds_coverage(item)
+        item.stash[MEASURED] = test not in tests and _adds_coverage(item)
         tests.add(test)
 
 

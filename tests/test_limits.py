@@ -13,7 +13,7 @@ from cohirf import CoHiRF
 from cohirf.beyond.size_limits import Capacity, assign_within
 from drawn_tables import draw_rows, draw_weights, store
 
-FEW_CASES = range(18)
+FEW_CASES = [*range(18), 26, 31]  # the two: sparse rows, and files, with different weights
 ALL_CASES = range(500)
 
 

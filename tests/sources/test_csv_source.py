@@ -177,6 +177,9 @@ def test_names_that_repeat_get_numbers(tmp_path):
         ("1,2\nNA,4\n", ["f0", "f1"]),
         ("country,1990,1991,1992\nChad,1,2,3\n", None),
         ("1990,1991,1992\n1,2,3\n", None),  # numbers that count are names
+        ("2020,2010,2000\n1,2,3\n", None),
+        ("1990,1992,2001\n1,2,3\n", None),  # years
+        ("3,9,4\n1,2,3\n", ["f0", "f1", "f2"]),
         ("1,2\na,b\n", None),
         ("5.1,3.5,kind\n4.9,3,setosa\n", None),
     ],

@@ -22,7 +22,8 @@ def book(tmp_path):
     rows[5][1] = "oops"
     sales = [["Sales of 2024"], [], ["name", "size", "day", "paid", "colour"], *rows]
     return write_workbook(
-        tmp_path / "book.xlsx", {"Sales": sales, "Two": [["x", "y"], [1, 2], [3, 5]]}
+        tmp_path / "book.xlsx",
+        {"Sales": sales, "Two": [["x", "y"], [1, 2], [3, 5], [4, 6], [5, 7], [6, 8]]},
     )
 
 

@@ -106,6 +106,8 @@ def find_smallest_node(ray: Any) -> tuple[int, int]:
         for node in nodes
         if node.get("CPU", 0) >= 1 and "memory" in node
     ]
+    if not working:
+        raise ValueError("No machine of the Ray cluster has a whole CPU: start it with some.")
     return min(working, key=lambda node: node[0] / node[1])
 
 

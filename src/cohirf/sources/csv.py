@@ -444,10 +444,17 @@ def _is_number_of_names(cell: str) -> bool:
 
 
 def _counts(cells: Sequence[str]) -> bool:
-    """Return whether the numbers of a line are whole, and each is the one before and 1."""
+    """Return whether the numbers of a line are whole, and rise or fall as those of names do: in
+    equal steps, or as years.
+    """
     numbers = [float(cell) for cell in cells if is_plain_number(cell)]
+    if len(numbers) < 3 or not all(number.is_integer() for number in numbers):
+        return False
     steps = {after - before for before, after in pairwise(numbers)}
-    return len(numbers) > 2 and steps == {1.0} and numbers[0].is_integer()
+    is_even = len(steps) == 1 and steps != {0.0}
+    is_one_way = all(step > 0 for step in steps) or all(step < 0 for step in steps)
+    are_years = CSV.first_year <= min(numbers) <= max(numbers) <= CSV.last_year
+    return is_even or (is_one_way and are_years)
 
 
 def say_no_names() -> str:

@@ -61,6 +61,8 @@ class CsvPolicy:
     read_bytes: int = 2**20  # at a time, to find the encoding
     beginning: int = 2**16  # characters
     records: int = 200
+    first_year: int = 1500  # whole numbers between the two that rise or fall are names of columns
+    last_year: int = 2200
     ragged: int = 5  # lines of another length that a message names
 
 

@@ -285,28 +285,33 @@ def _library() -> Any:
     return import_optional("obstore", "cloud", "Reading from a URL")
 
 
-def open_store(root: str) -> Any:
-    """Return the client of a store, with the settings in the environment as they are now."""
+def open_store(root: str, n_bytes: int = 0) -> Any:
+    """Return the client of a store, with the settings in the environment as they are now.
+
+    ``n_bytes`` are sent in one request, which has as much time for each piece as one that reads.
+    """
     settings = tuple(
         (name, value)
         for name, value in sorted(os.environ.items())
         if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))
     )
+    n_pieces = max(1, -(-n_bytes // READ.remote.piece_bytes))
+    seconds = READ.remote.request_seconds << (n_pieces - 1).bit_length()  # few different clients
     with _opening:
-        return _open_store(root, settings, os.getpid())
+        return _open_store(root, settings, os.getpid(), seconds)
 
 
 _opening = threading.Lock()
 
 
 @lru_cache(maxsize=16)
-def _open_store(root: str, settings: Any, process: int) -> Any:
+def _open_store(root: str, settings: Any, process: int, seconds: int) -> Any:
     """Return the client of a store: one for each process and environment, with its connections."""
     store = import_optional("obstore.store", "cloud", "Reading from a URL")
     policy = READ.remote
     client: dict[str, Any] = {
         "connect_timeout": timedelta(seconds=policy.connect_seconds),
-        "timeout": timedelta(seconds=policy.request_seconds),
+        "timeout": timedelta(seconds=seconds),
         # stores of the clouds are asked by https: this is for http:// and for AWS_ENDPOINT_URL
         "allow_http": not root.startswith("https://"),
     }

@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from typing import IO, Any, ClassVar
 
 from cohirf.optional import import_optional
+from cohirf.sources.policy import READ
 from cohirf.sources.remote import RemoteFile, Url, answering, list_objects, open_store
-from cohirf.store.files import CheckpointError, TemporaryFile
+from cohirf.store.files import CheckpointError, TemporaryFile, write_all
 from cohirf.wording import setting
 
 
@@ -36,21 +37,30 @@ def put(url: Url, content: bytes, former: RemoteFile | None = None) -> None:
     Raise FileExistsError if another writer has been faster.
     """
     obstore = import_optional("obstore", "cloud", "Writing to a URL")
+    broken: Exception | None = None
     with answering(str(url), "written to"):
-        try:
-            obstore.put(
-                open_store(url.root),
-                url.key,
-                content,
-                mode="create" if former is None else former.condition,
-                use_multipart=False,  # the only kind that a store puts on a condition
-            )
-        except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
-            # or it was put, its answer was lost, and it was put again
-            if not _is_there(url, content):
-                raise FileExistsError(
-                    errno.EEXIST, "Another writer has put this object meanwhile", str(url)
-                ) from None
+        for _ in range(READ.remote.attempts):
+            try:
+                obstore.put(
+                    open_store(url.root, len(content)),
+                    url.key,
+                    content,
+                    mode="create" if former is None else former.condition,
+                    use_multipart=False,  # the only kind that a store puts on a condition
+                )
+            except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
+                # or it was put, its answer was lost, and it was put again
+                if not _is_there(url, content):
+                    raise FileExistsError(
+                        errno.EEXIST, "Another writer has put this object meanwhile", str(url)
+                    ) from None
+                return
+            except obstore.exceptions.GenericError as error:  # such as a broken connection
+                broken = error
+            else:
+                return
+        if broken is not None:
+            raise broken
 
 
 def _is_there(url: Url, content: bytes) -> bool:
@@ -118,7 +128,7 @@ class Parts:
                     "missing before it: give an empty or new place."
                 )
             content = part.fetch(self.id_bytes, part.size)
-            journal.write(content)
+            write_all(journal, content)
             self._n_parts += 1
             self._n_bytes += len(content)
 
@@ -146,4 +156,4 @@ class Parts:
         self._n_bytes += len(content)
 
     def _place(self, number: int) -> Url:
-        return self.url.with_key(f"{self.url.key.rstrip('/')}/part-{number:08}")
+        return self.url.with_key(f"{self.url.key.rstrip('/')}/part-{number:08}".lstrip("/"))

@@ -520,18 +520,17 @@ def test_numbers_of_blocks_of_rows_are_an_id(first):
     assert decide(np.repeat(np.arange(1, 6), 20)).kind == "number"  # few, as of a design
 
 
-def test_whole_numbers_that_rise_from_block_to_block_behind_an_id_are_ids_too():
-    mother = np.repeat(3 * np.arange(30) ** 2, 2)
-    frame = pd.DataFrame({"kid": np.arange(60) * 7, "mom": mother, "x": X[:60]})
+def test_whole_numbers_of_things_that_rise_behind_an_id_are_ids_too():
+    home = np.repeat(3 * np.arange(30) ** 2, 2)
+    frame = pd.DataFrame({"kid": np.arange(60) * 7, "household": home, "x": X[:60]})
     assert [note.kind for note in prepare(frame).preparation.describe()] == ["id", "id", "number"]
-    frame = frame[["x", "mom", "kid"]]  # rows may be sorted by what was measured
-    assert [note.kind for note in prepare(frame).preparation.describe()][1] == "number"
-    aged = frame.rename(columns={"mom": "age"})[["kid", "age", "x"]]
-    assert [note.kind for note in prepare(aged).preparation.describe()] == [
-        "id",
-        "number",
-        "number",
-    ]
+    for name in ("age", "price", "concentration"):  # rows may be sorted by what was measured
+        sorted_by = frame.rename(columns={"household": name})
+        assert [note.kind for note in prepare(sorted_by).preparation.describe()] == [
+            "id",
+            "number",
+            "number",
+        ]
 
 
 @pytest.mark.parametrize("name", ["villnum", "school_no", "stationid", "cluster", "isic_rev"])

@@ -354,9 +354,10 @@ def _find_id(found: Evidence, best: Tally, *, is_leading: bool, follows_id: bool
 
 def _numbers_blocks(found: Evidence, tally: Tally, *, follows_id: bool) -> bool:
     """Return whether whole numbers are those of blocks of rows, such as the rows of a subject: they
-    count blocks of several rows, or rise from block to block behind an id; and their name is not
-    that of a measure by which rows are sorted.
+    count blocks of several rows, or rise behind an id with the name of a thing; and their name is
+    not that of a measure by which rows are sorted.
     """
+    is_of_things = follows_id and is_code_name(found.name)
     is_counting = tally.low in (0, 1) and (tally.low_step, tally.high_step) == (0, 1)
     has_blocks = found.n_rows >= DECISION.rows_per_block * found.n_distinct
     return (
@@ -364,7 +365,7 @@ def _numbers_blocks(found: Evidence, tally: Tally, *, follows_id: bool) -> bool:
         and tally.n_read == found.n_rows
         and tally.low_step == 0
         and found.n_distinct >= DECISION.counting_rows
-        and (follows_id or (is_counting and has_blocks))
+        and (is_of_things or (is_counting and has_blocks))
         and not is_called(found.name, NAME.measures)
     )
 
