@@ -86,9 +86,9 @@ def _draw_centres(
 class _Distances:
     """Squared distances of all rows to some of them, from expanded squares of float64.
 
-    They are those of scikit-learn to the last bit: products of slices with other strides would
-    round otherwise, and now and then another row would be drawn. Products of powers of two are
-    exact, and large products do not depend on how the rows are stored.
+    They are rounded as scikit-learn rounds them, up to a few cells of nearly equal rows: products
+    of slices with other strides would round otherwise, and now and then another row would be drawn.
+    Products of powers of two are exact.
     """
 
     def __init__(self, X: NDArray[np.float32], n_tried: int) -> None:
