@@ -107,6 +107,15 @@ def test_parts_without_an_edge_between_them_stay_apart() -> None:
     assert adjusted_rand_score(merges.cut(5), labels) == 1
 
 
+def test_clusters_inside_which_distances_grow_along_chains_are_a_cut() -> None:
+    chain = np.diag(np.logspace(0, 6, 200), 1)  # few pairs a round: pairs that are far merge, too
+    weights = sparse.block_diag([chain + chain.T, np.ones((2, 2))] * 4, format="csr")
+    labels = np.repeat(np.arange(8), [201, 2] * 4)
+    weights += 1e-3 * (sparse.eye_array(812, k=201) + sparse.eye_array(812, k=-201))
+    merges = merge_within(weights.tocsr(), labels)
+    assert adjusted_rand_score(merges.cut(8), labels) == 1
+
+
 def test_moves_help_where_clusters_touch(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 200)

@@ -310,10 +310,8 @@ def find_clusters(
         if not family.is_found:
             moved = move_groups(weights, cut, sizes[:n_clear], least)
             if not np.array_equal(moved, cut):
-                within = merge_within(weights, moved)
-                if within.has_cut(moved):
-                    cut = moved
-                    merges = within
+                cut = moved
+                merges = merge_within(weights, moved)
         cluster = np.append(cut, int(cut.max()) + 1 + np.arange(views.n_noise))
     n_merged = int(cluster.max()) + 1 - views.n_noise
     masses = np.bincount(cluster, weights=sizes)

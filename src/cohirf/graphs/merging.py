@@ -37,7 +37,6 @@ from cohirf.graphs.policy import EDGE, NUMBER
 from cohirf.rows.grouping import FloatArray, IntArray
 
 NO_GROUP = np.uint64(2**64 - 1)  # the nearest group of one without edges, and its distance
-BRIDGE = np.finfo(np.float32).tiny  # weight between parts without an edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,26 +231,12 @@ class Merges:
     @classmethod
     def of(cls, weights: Any) -> Merges:
         """Link groups by the weights between them."""
-        n_parts, part = connected_components(weights, directed=False)
-        joined = weights
-        if n_parts > 1:
-            first = np.unique(part, return_index=True)[1]
-            ends = (np.append(first[:-1], first[1:]), np.append(first[1:], first[:-1]))
-            bridges = (np.full(2 * n_parts - 2, BRIDGE), ends)
-            joined = weights + sparse.csr_array(bridges, shape=weights.shape)
-        return cls(link_along_graph(sparse.csr_array(joined.astype(np.float64))), int(n_parts))
+        n_parts = connected_components(weights, directed=False, return_labels=False)
+        return cls(link_along_graph(sparse.csr_array(weights.astype(np.float64))), int(n_parts))
 
     def cut(self, n_clusters: int) -> IntArray:
         """Return the label of each group after merges to a number of clusters; parts stay apart."""
         return cut_linkage(self.linkage, max(n_clusters, self.n_parts))
-
-    def has_cut(self, labels: IntArray) -> bool:
-        """Return whether clusters from 0 on are a cut: of weights that are farther apart than
-        float32 reaches, heights are equal, and merges have another order.
-        """
-        n_clusters = int(labels.max()) + 1
-        cut = self.cut(n_clusters).astype(np.int64)
-        return len(np.unique(cut * n_clusters + labels)) == n_clusters
 
     def cut_each(self, most: int) -> list[IntArray]:
         """Return the labels of the cuts into all numbers of clusters up to ``most``, from

@@ -70,6 +70,16 @@ def test_distances_that_grow_along_a_chain_take_few_rounds(n_rows, monkeypatch):
     assert len(rounds) < 300
 
 
+def test_parts_without_an_edge_between_them_merge_last():
+    chain = np.diag(np.logspace(6, 0, 39), 1)  # distances grow along it: few pairs a round
+    parts = sparse.block_diag([chain + chain.T, [[0.0]], chain + chain.T, chain + chain.T])
+    linkage = link_along_graph(sparse.csr_array(parts))
+    y = [0] * 40 + [1] + [2] * 40 + [3] * 40
+    assert adjusted_rand_score(cut_linkage(linkage, 4), y) == 1
+    is_last = linkage[:, 2] == np.finfo(np.float32).max
+    assert is_last.tolist() == [False] * 117 + [True] * 3
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
 def test_rows_that_are_repeated_often_are_merged(container):
     rows = container(np.repeat(np.eye(3), 50, axis=0))

@@ -30,13 +30,17 @@ FEW_PAIRS = (
 )
 
 
+LARGEST = np.finfo(np.float32).max
+
+
 def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
-    """Return the linkage of the points of a graph in one piece.
+    """Return the linkage of the points of a graph.
 
     Parameters
     ----------
     affinity : CSR array of float, shape (n_points, n_points)
-        Symmetric weights of edges.
+        Symmetric weights of edges. Parts without an edge between them merge last, at the largest
+        height of float32.
 
     Returns
     -------
@@ -64,6 +68,10 @@ def link_along_graph(affinity: sparse.csr_array) -> FloatArray:
     merged_at: list[FloatArray] = []
     while len(names) > 1:
         one, two, distance = _nearest_pairs(edges, volumes)
+        if len(one) == 0:  # what is left are parts without an edge between them
+            merges.append(np.column_stack([np.full(len(names) - 1, names[0]), names[1:]]))
+            merged_at.append(np.full(len(names) - 1, float(LARGEST)))
+            break
         height = np.maximum(distance, np.maximum(heights[one], heights[two]))
         merges.append(np.column_stack([names[one], names[two]]))
         merged_at.append(height)
@@ -137,27 +145,29 @@ def _nearest_pairs(edges: _Edges, volumes: FloatArray) -> tuple[IntArray, IntArr
     """Return the pairs of clusters that are each other's nearest, the lower number first, and their
     distances.
 
-    Each cluster has an edge to another one. Distances that are equal in float32 count as equal, and
-    then the lowest numbers come first. So rounding does not decide.
+    A cluster without an edge to another one has no nearest. Distances that are equal in float32
+    count as equal, and then the lowest numbers come first. So rounding does not decide.
     """
     one, two, weights = edges.listed()
     smaller = np.minimum(volumes[one], volumes[two])
-    largest = np.finfo(np.float32).max
-    distance = np.minimum(smaller * np.sqrt(volumes[one] + volumes[two]) / weights, largest).astype(
+    distance = np.minimum(smaller * np.sqrt(volumes[one] + volumes[two]) / weights, LARGEST).astype(
         np.float32
     )
     distance[one == two] = np.inf
+    cluster = np.arange(len(volumes))
+    least = np.full(len(volumes), np.inf, dtype=np.float32)
     starts = np.flatnonzero(np.diff(one, prepend=-1))
-    least = np.minimum.reduceat(distance, starts)
+    least[one[starts]] = np.minimum.reduceat(distance, starts)
     tied = np.flatnonzero(distance == least[one])
     order = np.lexsort(
         (np.maximum(one[tied], two[tied]), np.minimum(one[tied], two[tied]), one[tied])
     )
     in_order = tied[order]
-    nearest = two[in_order[np.diff(one[in_order], prepend=-1) > 0]]
-    cluster = np.arange(len(volumes))
+    of_each = in_order[np.diff(one[in_order], prepend=-1) > 0]
+    nearest = cluster.copy()
+    nearest[one[of_each]] = two[of_each]
     is_first = (nearest[nearest] == cluster) & (cluster < nearest)
-    if FEW_PAIRS * int(is_first.sum()) < len(cluster):
+    if FEW_PAIRS * int(is_first.sum()) < int((nearest != cluster).sum()):
         is_first = _match(nearest, least)
     first = np.minimum(cluster, nearest)[is_first]
     second = np.maximum(cluster, nearest)[is_first]
@@ -172,7 +182,7 @@ def _match(nearest: IntArray, distance: NDArray[np.float32]) -> NDArray[np.bool_
     merges = np.zeros(len(nearest), dtype=bool)
     partner = nearest.tolist()
     for cluster in np.argsort(distance, kind="stable").tolist():
-        if is_free[cluster] and is_free[partner[cluster]]:
+        if partner[cluster] != cluster and is_free[cluster] and is_free[partner[cluster]]:
             is_free[cluster] = is_free[partner[cluster]] = False
             merges[cluster] = True
     return merges
