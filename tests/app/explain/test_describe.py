@@ -1,11 +1,13 @@
 """Descriptions of the clusters of a fit, their tree, and the headline."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.spatial import cKDTree
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -847,3 +849,24 @@ def test_counts_of_combinations_are_told():
         "Each row is another combination of a, b and c: Freq was taken as a number, and not as how "
         "many cases the row stands for." in headline_of_table(frame, 2)[1].sizes
     )
+
+
+def test_neighbours_are_sought_among_all_rows_of_the_data():
+    X = np.random.default_rng(0).normal(size=(1500, 5)).round(1)
+    model = CoHiRF(n_clusters=2, random_state=0).fit(X)
+    stored = np.arange(0, 1500, 3)  # a larger fit stores some of its rows
+    keys = "labels_", "cluster_numbers_", "n_clusters_", "n_features_in_", "choice_", "cluster_map_"
+    parts = {key: getattr(model, key, None) for key in keys}
+    part = SimpleNamespace(**parts, landmark_indices_=stored, landmarks_=X[stored])
+    few = find_badly_fitting(part)
+    found = find_badly_fitting(part, study=make_study(model, X))
+    assert (few.n_compared, few.n_among, found.n_among) == (500, 500, 1500)
+    sides = [cKDTree(np.unique(X[model.labels_ == one], axis=0)) for one in (0, 1)]
+    near = np.stack([side.query(X[stored], 6)[0] for side in sides], axis=1)
+    far = np.where(near[..., 0] == 0, near[..., 1:].mean(-1), near[..., :5].mean(-1))
+    at, own = np.arange(500), model.labels_[stored]
+    share = np.mean(far[at, own] >= 0.8 * far[at, 1 - own])
+    assert found.share_between == pytest.approx(share, abs=0.02)
+    assert few.share_between > share
+    assert "about " in say_separation(found)
+    assert "compared with 500 rows alone, about " in say_separation(few).lower()

@@ -5,7 +5,7 @@ of a result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from itertools import permutations
@@ -35,7 +35,7 @@ from cohirf.app.explain.effects import (
 from cohirf.app.explain.facts import Fact
 from cohirf.app.explain.policy import BETWEEN, SAMPLE, TRAIT, WORD
 from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
-from cohirf.app.explain.study import Sample, add_rare, draw, draw_sample, make_study
+from cohirf.app.explain.study import Sample, Study, add_rare, draw, draw_sample, make_study
 from cohirf.app.explain.table import Table, read_table, set_far_aside
 from cohirf.app.explain.words import (
     choose_names,
@@ -154,6 +154,10 @@ class Description:
     parts : tuple of Part
         Of many clusters, the few that they merge into, the largest first; empty if that is not
         known.
+    study : Study, optional
+        The subject of the description, which has the data.
+    found : BadlyFitting, optional
+        Rows that fit badly, if they were sought before.
     """
 
     model: CoHiRF
@@ -168,11 +172,13 @@ class Description:
     same: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     parts: tuple[Part, ...] = ()
+    study: Study | None = field(default=None, repr=False, compare=False)
+    found: BadlyFitting | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def badly_fitting(self) -> BadlyFitting:
         """The least typical rows of each cluster, and the rows between two clusters."""
-        return find_badly_fitting(self.model)
+        return self.found or find_badly_fitting(self.model, study=self.study)
 
     def name(self, label: int) -> str:
         """Return the name of a cluster: its number, if it is not among those that are described."""
@@ -276,8 +282,11 @@ def describe_clusters(
     return describe_sample(draw_sample(make_study(model, X, feature_names, preparation)))
 
 
-def describe_sample(sample: Sample) -> Description:
-    """Describe the final clusters of a model by a sample of its rows."""
+def describe_sample(sample: Sample, found: BadlyFitting | None = None) -> Description:
+    """Describe the final clusters of a model by a sample of its rows.
+
+    ``found`` are the rows that fit badly, if they were sought before.
+    """
     model = sample.study.model
     labels = cluster_positions(model)
     numbers = model.cluster_numbers_
@@ -315,6 +324,8 @@ def describe_sample(sample: Sample) -> Description:
         sample.same,
         tuple(find_common_facts(sample, chosen)),
         find_parts(sample, sizes, described),
+        sample.study,
+        found,
     )
 
 
@@ -919,7 +930,8 @@ def _find_separate(
     if not followed:
         return None, ()
     names = [shorten(column.name) for column in data.preparation.kept for _ in column.features]
-    others = find_badly_fitting(description.model, np.flatnonzero(~np.isin(names, followed)))
+    kept = np.flatnonzero(~np.isin(names, followed))
+    others = find_badly_fitting(description.model, kept, description.study)
     return others if others.is_apart else None, tuple(followed)
 
 
@@ -1054,9 +1066,7 @@ def say_separation(
     clusters.
     """
     share = found.share_between
-    between = (
-        f"{percent(share) if share else 'no'}{' of the' if share else ''} rows are between two"
-    )
+    between = say_between(found)
     if not is_clear:
         if found.filled > BETWEEN.filled:
             return f"There is no gap between {'the two' if n_clusters == 2 else 'some of them'}."
@@ -1082,6 +1092,22 @@ def say_separation(
         f"They are not separate: {between}. Read them as regions of one cloud of rows, not as "
         "kinds of rows."
     )
+
+
+def say_between(found: BadlyFitting) -> str:
+    """Return which share of the rows is between two clusters: "about" so much of a sample, and
+    among which rows neighbours were sought, if not among all.
+    """
+    share = found.share_between
+    is_sample = found.n_compared < found.n_clustered
+    which = f"{percent(share)} of the rows are"
+    if share == 0:
+        which = f"none of {found.n_compared:,} rows is" if is_sample else "no rows are"
+    elif is_sample and which[0].isdigit():
+        which = f"about {which}"
+    if found.n_among < found.n_clustered:
+        which = f"compared with {found.n_among:,} rows alone, {which}"
+    return f"{which} between two"
 
 
 def say_exceptions(description: Description, data: Any) -> str:

@@ -31,17 +31,17 @@ class SamplePolicy:
 
     seed: int = 0  # the same rows each time
     described: Size = Size(20_000, 500, 5_000_000)  # 40 MB
-    compared: Size = Size(2000, 300, 2_000_000)  # all pairs of these rows
+    compared: Size = Size(2000, 300, 2_000_000)  # with their neighbours
+    neighbours: Size = Size(100_000, 0, 5_000_000)  # all rows, among which these are, if not more
     diagnosed: Size = Size(1000, 300, 500_000)  # the base method runs on them
     scored_rows: int = 2000  # whose pairwise distances are computed
     rows_of_cluster: int = 30  # of each described cluster, or all of a smaller one
     kept_of_cluster: int = 10  # that a model keeps at least, unless reduced to exemplars
     described_clusters: int = 1000  # that have a name: the largest
     checked_medoids: int = 100  # compared with X, to recognise the data of the fit
-    # memory: clusters times features that are compared at a time, and rows whose distances to all
-    # others are computed at a time
+    # memory: clusters times features that are compared at a time, and distances of rows that are
+    # computed at a time
     block_cells: int = 2**21
-    block_rows: int = 256
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def summarize(
         check_image_shape(
             image_shape, study.n_columns if prepared is None else int(study.original.n_features)
         )
-    badly_fitting = find_badly_fitting(model)
+    badly_fitting = find_badly_fitting(model, study=study)
     wanted = np.concatenate([model.exemplar_indices_, rows_of(badly_fitting)])
     sample = draw_sample(study, max_points, wanted)
     columns = Columns(sample.table)
@@ -68,7 +68,7 @@ def summarize(
     with_figures = describe_cuts(sample, cuts, colours, listing)
     scored = positions[sample.rows[sample.scored]]
     comparison = asdict(diagnosis.comparison, dict_factory=_as_json)
-    headline = make_headline(describe_sample(sample), diagnosis, prepared)
+    headline = make_headline(describe_sample(sample, badly_fitting), diagnosis, prepared)
     made = Made(sample, columns, cuts, colours, listing, badly_fitting, pictures)
     return describe_sections(SECTIONS, made) | {
         "title": shorten(title, 300),

@@ -1,8 +1,10 @@
 """Rows that fit their cluster badly: the least typical ones, and those between two clusters.
 
-Distances are measured between rows that the model stores for ``predict``, on the features that it
-was fitted to. So these rows are the same whether clusters are described in the units of the fit or
-in those of an original table.
+Distances are measured on the features that the model was fitted to. So these rows are the same
+whether clusters are described in the units of the fit or in those of an original table. Some of the
+rows that the model stores for ``predict`` are compared with all rows, if these are at hand and not
+too many, and else with those that it stores: among fewer rows neighbours are farther away, and more
+rows are between two clusters.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf import CoHiRF
 from cohirf.app.explain.policy import BETWEEN, SAMPLE
-from cohirf.app.explain.study import draw, weigh
-from cohirf.app.explain.table import as_dense, number_rows
+from cohirf.app.explain.study import Study, draw, weigh
+from cohirf.app.explain.table import as_dense, number_rows, read_rows
 from cohirf.inspection import positions_of
 from cohirf.rows import FloatArray, IntArray, row_blocks, rows_by_label
 
@@ -63,6 +65,10 @@ class BadlyFitting:
         next ones are.
     n_compared : int
         Number of rows that were compared: all rows that are not noise, or a sample.
+    n_among : int
+        Number of rows among which their neighbours were sought.
+    n_clustered : int
+        Number of rows that are not noise.
     filled : float
         How dense rows are where they are sparsest between the centres of two neighbouring clusters,
         compared with the sparser of the two centres: 0 if there is an empty gap, about 1 if there
@@ -76,7 +82,7 @@ class BadlyFitting:
         The lowest of all clusters of what ``filled`` or ``at_border`` is the highest of: low if
         some cluster is apart from the others.
     n_different : int
-        Number of rows that differ from each other, of those that were compared.
+        Number of rows that differ from each other, of those among which neighbours were sought.
     along_line : float
         Share of the variance that is along one line, the main direction of the rows; NaN if there
         are too many features.
@@ -90,6 +96,8 @@ class BadlyFitting:
     border: list[Between]
     share_between: float
     n_compared: int
+    n_among: int = 0
+    n_clustered: int = 0
     filled: float = np.nan
     at_border: float = np.nan
     sparsest: float = np.nan
@@ -137,68 +145,97 @@ class BadlyFitting:
         return self.n_different > (BETWEEN.neighbours + 1) * n_clusters
 
 
-def find_badly_fitting(model: CoHiRF, features: IntArray | None = None) -> BadlyFitting:
-    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores: each
-    is compared with all that it stores.
+@dataclass(frozen=True)
+class _Rows:
+    """The rows among which neighbours are sought, none of them noise."""
 
-    By default, distances are those in all ``features``.
+    numbers: IntArray  # row numbers
+    points: Any  # as they were fitted
+    labels: IntArray
+    weights: FloatArray  # how many rows of the data each stands for
+
+    @classmethod
+    def of(cls, model: CoHiRF, study: Study | None) -> _Rows:
+        """Return all rows, if there is data and it is not too large, and else the stored ones."""
+        labels = np.asarray(model.labels_)
+        most = SAMPLE.neighbours.count(model.n_features_in_)
+        n_stored = len(model.landmark_indices_)
+        if n_stored < len(labels) <= most and study is not None and study.has_data_of_fit:
+            numbers: IntArray = np.flatnonzero(labels >= 0)
+            points = read_rows(study.data, np.arange(len(labels)))[numbers]
+            return cls(numbers, points, labels[numbers], np.ones(len(numbers)))
+        stored = np.flatnonzero(labels[model.landmark_indices_] >= 0)
+        numbers = model.landmark_indices_[stored]
+        own = labels[numbers]
+        weights = weigh(model, positions_of(own, model.cluster_numbers_))
+        return cls(numbers, model.landmarks_[stored], own, weights)
+
+
+def find_badly_fitting(
+    model: CoHiRF, features: IntArray | None = None, study: Study | None = None
+) -> BadlyFitting:
+    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores.
+
+    Each is compared with all rows, if a ``study`` has them and they are at most 100,000 of 5
+    million cells together, and else with those that the model stores. By default, distances are
+    those in all ``features``.
     """
-    labels = model.labels_[model.landmark_indices_]
-    stored = np.flatnonzero(labels >= 0)
-    if len(stored) == 0:
+    rows = _Rows.of(model, study)
+    if len(rows.numbers) == 0:
         return BadlyFitting([], [], 0.0, 0)
-    chosen = draw(len(stored), SAMPLE.compared.count(model.n_features_in_))
-    clustered = stored[chosen]
-    own = labels[clustered].astype(np.int64)
-    rows = model.landmark_indices_[clustered]
-    all_points = model.landmarks_[stored]
-    all_points = all_points if features is None else all_points[:, features]
-    present, all_places = np.unique(labels[stored], return_inverse=True)
-    points = all_points[chosen]
-    place = all_places[chosen]
-    nearest = _distances_to_clusters(chosen, all_points, all_places, len(present))
+    stored = model.landmark_indices_[np.asarray(model.labels_)[model.landmark_indices_] >= 0]
+    drawn = stored[draw(len(stored), SAMPLE.compared.count(model.n_features_in_))]
+    chosen = np.searchsorted(rows.numbers, drawn)
+    points = rows.points if features is None else rows.points[:, features]
+    present, places = np.unique(rows.labels, return_inverse=True)
+    place = places[chosen]
+    own = present[place].astype(np.int64)
+    point = number_rows(points)
+    nearest = _distances_to_clusters(chosen, points, point, places, len(present))
     other, closeness = _find_others(place, nearest)
     weights = weigh(model, positions_of(own, model.cluster_numbers_))
     own_distance = nearest[np.arange(len(place)), place]
-    loose = _find_loose(rows, own, own_distance)
+    loose = _find_loose(drawn, own, own_distance)
     if model.choice_ is not None and model.choice_.n_aside:
-        loose += _find_aside(model, clustered, own_distance)
+        loose += _find_aside(model, rows, chosen, own_distance)
     between = np.flatnonzero((closeness >= BETWEEN.between) & np.isfinite(closeness))
     if _is_compact(model):
-        densities = _fill_gaps(points, place)
+        densities = _fill_gaps(points, places, rows.weights)
     else:
         densities = _fill_border(place, own_distance, between)
     highest = max(densities, default=np.nan)
-    along_line, on_line = _project(points)
+    along_line, on_line = _project(points, rows.weights)
     is_few = _is_compact(model) and not densities
     return BadlyFitting(
         loose=sorted(loose, key=lambda row: -row.distance),
         border=[
-            Between(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
+            Between(int(drawn[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
             for at in between[
                 np.argsort(-closeness[between], kind="stable")[: BETWEEN.listed_between]
             ].tolist()
         ],
         share_between=float(weights[between].sum() / weights.sum()),
-        n_compared=len(rows),
+        n_compared=len(drawn),
+        n_among=len(rows.numbers),
+        n_clustered=int((np.asarray(model.labels_) >= 0).sum()),
         filled=highest if _is_compact(model) else np.nan,
         at_border=np.nan if _is_compact(model) else highest,
         sparsest=min(densities, default=np.nan),
-        n_different=len(np.unique(number_rows(points))),
+        n_different=len(np.unique(point)),
         along_line=along_line,
-        is_line_cut=is_few and along_line >= BETWEEN.line and _cuts_line(on_line, place),
+        is_line_cut=is_few and along_line >= BETWEEN.line and _cuts_line(on_line, places),
     )
 
 
-def _project(points: Any) -> tuple[float, FloatArray]:
+def _project(points: Any, weights: FloatArray) -> tuple[float, FloatArray]:
     """Return which share of the variance of rows is along their main direction, and their places
     there; NaN, and no places, if there are too many features.
     """
     if points.shape[1] > BETWEEN.line_features:
         return np.nan, np.empty(0)
     dense = as_dense(points)
-    around = dense - dense.mean(axis=0)
-    variances, directions = np.linalg.eigh(around.T @ around)
+    around = dense - np.average(dense, axis=0, weights=weights)
+    variances, directions = np.linalg.eigh((around.T * weights) @ around)
     total = float(variances.sum())
     if total <= 0:
         return np.nan, np.empty(0)
@@ -231,7 +268,7 @@ def _is_compact(model: CoHiRF) -> bool:
     return choice is not None and choice.is_around_means and choice.is_compared
 
 
-def _fill_gaps(points: Any, labels: IntArray) -> list[float]:
+def _fill_gaps(points: Any, labels: IntArray, weights: FloatArray) -> list[float]:
     """Return the lowest density between each cluster and its neighbour, where it is known.
 
     See ``BadlyFitting.filled``.
@@ -239,22 +276,22 @@ def _fill_gaps(points: Any, labels: IntArray) -> list[float]:
     n_clusters = int(labels.max()) + 1
     if n_clusters < 2:
         return []
-    centres = np.stack(
-        [np.asarray(points[labels == one].mean(axis=0)).ravel() for one in range(n_clusters)]
-    )
+    starts, members = rows_by_label(labels, n_clusters)
+    of_cluster = [members[starts[one] : starts[one + 1]] for one in range(n_clusters)]
+    centres = np.stack([np.asarray(points[some].mean(axis=0)).ravel() for some in of_cluster])
     distances = euclidean_distances(centres)
     np.fill_diagonal(distances, np.inf)
     filled = []
     for one, other in enumerate(distances.argmin(axis=1).tolist()):
         way = centres[other] - centres[one]
-        along = np.asarray(points[(labels == one) | (labels == other)] @ way) - centres[one] @ way
+        both = np.concatenate([of_cluster[one], of_cluster[other]])
+        along = np.asarray(points[both] @ way) - centres[one] @ way
         # 0 at the one centre, 1 at the other
         place = along / max(float(way @ way), np.finfo(np.float64).tiny)
         window = max(BETWEEN.window, _typical_step(place) / 2)
-        start, *middle, end = (
-            int(np.sum(np.abs(place - at) < window)) for at in np.linspace(0, 1, BETWEEN.stops)
-        )
-        if min(start, end) >= BETWEEN.at_centre:
+        stops = [np.abs(place - at) < window for at in np.linspace(0, 1, BETWEEN.stops)]
+        start, *middle, end = (float(weights[both][is_near].sum()) for is_near in stops)
+        if min(stops[0].sum(), stops[-1].sum()) >= BETWEEN.at_centre:
             filled.append(min(middle) / min(start, end))
     return filled
 
@@ -287,29 +324,30 @@ def _fill_border(labels: IntArray, own_distance: FloatArray, between: IntArray) 
 
 
 def _distances_to_clusters(
-    chosen: IntArray, points: Any, labels: IntArray, n_clusters: int
+    chosen: IntArray, points: Any, point: IntArray, labels: IntArray, n_clusters: int
 ) -> FloatArray:
     """Return the mean distance of each of the chosen rows to its nearest neighbours in each
-    cluster.
+    cluster, given a number of each row that equal ones share.
 
     NaN if the cluster has none.
     """
     starts, members = rows_by_label(labels, n_clusters)
     found = np.full((len(chosen), n_clusters), np.nan)
-    point = number_rows(points)
-    for block in row_blocks(len(chosen), SAMPLE.block_rows):
-        distances = euclidean_distances(points[chosen[block]], points)
-        # a row is not its own neighbour, nor is one that is equal to it
-        distances[point[chosen[block], None] == point] = np.inf
-        for cluster in range(n_clusters):
-            some = members[starts[cluster] : starts[cluster + 1]]
-            if n_near := min(BETWEEN.neighbours, len(some)):
-                near = np.partition(distances[:, some], n_near - 1, axis=1)[:, :n_near]
-                n_others = np.isfinite(near).sum(axis=1)
-                totals = np.where(np.isfinite(near), near, 0).sum(axis=1)
-                found[block, cluster] = np.where(
-                    n_others > 0, totals / np.maximum(n_others, 1), np.nan
-                )
+    for cluster in range(n_clusters):
+        some = members[starts[cluster] : starts[cluster + 1]]
+        n_near = min(BETWEEN.neighbours, len(some))
+        if n_near == 0:
+            continue
+        of_cluster, number = points[some], point[some]
+        n_rows = max(1, SAMPLE.block_cells // len(some))
+        for block in row_blocks(len(chosen), n_rows):
+            distances = euclidean_distances(points[chosen[block]], of_cluster)
+            # a row is not its own neighbour, nor is one that is equal to it
+            distances[point[chosen[block], None] == number] = np.inf
+            near = np.partition(distances, n_near - 1, axis=1)[:, :n_near]
+            n_others = np.isfinite(near).sum(axis=1)
+            totals = np.where(np.isfinite(near), near, 0).sum(axis=1)
+            found[block, cluster] = np.where(n_others > 0, totals / np.maximum(n_others, 1), np.nan)
     return found
 
 
@@ -327,25 +365,23 @@ def _find_loose(rows: IntArray, labels: IntArray, distance: FloatArray) -> list[
     return found
 
 
-def _find_aside(model: CoHiRF, clustered: IntArray, distance: FloatArray) -> list[Outlying]:
-    """Return rows that are noise, given stored rows of clusters and the distance of each to its own
-    cluster.
+def _find_aside(
+    model: CoHiRF, rows: _Rows, chosen: IntArray, distance: FloatArray
+) -> list[Outlying]:
+    """Return stored rows that are noise, given the rows of clusters and the distance of each chosen
+    one to its own cluster.
     """
-    labels = model.labels_[model.landmark_indices_]
+    labels = np.asarray(model.labels_)[model.landmark_indices_]
     aside = np.flatnonzero(labels < 0)[: BETWEEN.listed_aside]
-    to_clustered = euclidean_distances(model.landmarks_[aside], model.landmarks_[clustered])
-    nearest = to_clustered.argmin(axis=1)
-    own = labels[clustered]
-    typical = {
-        label: _median_of_known(distance[own == label])
-        for label in np.unique(own[nearest]).tolist()
-    }
-    rows = model.landmark_indices_[aside].tolist()
+    to_clustered = euclidean_distances(model.landmarks_[aside], rows.points)
+    nearest = rows.labels[to_clustered.argmin(axis=1)].tolist()
+    own = rows.labels[chosen]
+    typical = {label: _median_of_known(distance[own == label]) for label in set(nearest)}
+    numbers = model.landmark_indices_[aside].tolist()
     far = to_clustered.min(axis=1, initial=np.inf).tolist()
-    parts = zip(rows, own[nearest].tolist(), far, strict=True)
     return [
-        Outlying(row, label, distance / (typical[label] or np.inf))
-        for row, label, distance in parts
+        Outlying(row, label, away / (typical[label] or np.inf))
+        for row, label, away in zip(numbers, nearest, far, strict=True)
     ]
 
 

@@ -121,6 +121,19 @@ class Study:
             return False
         return any(isinstance(column, Vector) for column in self.prepared.preparation.kept)
 
+    @cached_property
+    def has_data_of_fit(self) -> bool:
+        """Whether ``data`` is all rows as they were fitted."""
+        if isinstance(self.data, StoredData):
+            return False
+        if self.prepared is not None:
+            return True
+        try:
+            check_rows(self.model, self.data)
+        except (TypeError, ValueError):  # a table that the data of the fit was made from
+            return False
+        return True
+
     @property
     def n_columns(self) -> int:
         """Number of columns of the original data."""
