@@ -6,11 +6,15 @@ signatures, and keeps nothing: tests and measurements use it, on the loopback al
 
     python -m tools.object_server FOLDER [--faults 0.2]
 
-serves the folders in FOLDER as buckets, and prints the settings that lead there.
+serves the folders in FOLDER as buckets, and prints the settings that lead there. With ``--behind
+URL`` it passes all requests on to another store of S3, and only fails, waits and cuts:
+
+    python -m tools.object_server --behind http://127.0.0.1:8333 --faults 0.2
 """
 
 import argparse
 import hashlib
+import http.client
 import mmap
 import os
 import random
@@ -193,6 +197,46 @@ class Handler(BaseHTTPRequestHandler):
         self.send(200, body.encode(), {"Content-Type": "application/xml"}, with_body=True)
 
 
+class Proxy(Handler):
+    """Passes requests on to another store, and spoils a share of the answers."""
+
+    def answer(self, *, with_body):
+        """Ask the store behind, and send what it says, or half of it, or an error."""
+        fault = self.objects.next_fault()
+        with self.objects.lock:
+            self.objects.requests[str(fault)] += 1
+        length = int(self.headers.get("Content-Length") or 0)
+        content = self.rfile.read(length)
+        if fault == "fail":
+            self.send(503, b"", {}, with_body)
+            return
+        if fault == "wait":
+            time.sleep(0.2)
+        behind = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=30)
+        behind.request(self.command, self.path, content, dict(self.headers))
+        answer = behind.getresponse()
+        body = answer.read()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("connection", "date", "server", "transfer-encoding"):
+                self.send_header(name, value)
+        if answer.getheader("Content-Length") is None:  # it came in chunks
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if fault == "cut" and with_body:
+            body = body[: len(body) // 2]
+            self.close_connection = True
+        if with_body:
+            self.wfile.write(body)
+            with self.objects.lock:
+                self.objects.sent += len(body)
+        behind.close()
+
+    def do_PUT(self):
+        """Pass an object on."""
+        self.answer(with_body=True)
+
+
 class Server(ThreadingHTTPServer):
     """A server with a thread for each client."""
 
@@ -203,9 +247,10 @@ class Server(ThreadingHTTPServer):
         """Clients that hang up are no news."""
 
 
-def make_server():
-    """Return a server without objects."""
-    server = Server(("127.0.0.1", 0), Handler)
+def make_server(behind=None):
+    """Return a server without objects, or one in front of the store at another port."""
+    server = Server(("127.0.0.1", 0), Handler if behind is None else Proxy)
+    server.behind = behind
     server.objects = Objects()
     server.objects.url = f"http://127.0.0.1:{server.server_port}"
     return server
@@ -251,15 +296,22 @@ def as_url(objects, key, scheme):
 
 
 def main(words=None):
-    """Serve a folder until this process is stopped."""
+    """Serve a folder, or what another store has, until this process is stopped."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--behind", help="URL of another store on this machine")
     parser.add_argument("--faults", type=float, default=0.0, help="share of requests that fail")
     given = parser.parse_args(words)
-    server = make_server()
-    server.objects.map_folder(given.folder)
+    if (given.folder is None) == (given.behind is None):
+        parser.error("give a folder or --behind")
+    server = make_server(given.behind and urlsplit(given.behind).port)
+    if given.folder is not None:
+        server.objects.map_folder(given.folder)
     server.objects.fault_share = given.faults
-    for name, value in settings_of(server.objects.url).items():
+    settings = settings_of(server.objects.url)
+    if given.behind is not None:  # with the credentials of that store
+        settings = {"AWS_ENDPOINT_URL": server.objects.url}
+    for name, value in settings.items():
         print(f"export {name}={value}")
     print(f"# {len(server.objects.content)} objects", flush=True)
     with suppress(KeyboardInterrupt):

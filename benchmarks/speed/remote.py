@@ -1,14 +1,19 @@
-"""How fast are rows read from an object store on this machine, compared with local files?
+"""How fast are rows read from an object store on this machine, and do faults and kills change labels?
 
-Writes rows to Parquet files, serves them from a process of its own (``tools.object_server``), and
-reads all rows several times, from the files and from the store in turn; with ``--limit`` fits
-K-Means on both, within so much memory, and with ``--kills`` in processes that are killed and resumed.
-``share`` is the throughput from the store as a share of that from files, in the median of the
-rounds. Requests and bytes are those that the server counted. Two processes share the work, so a
-machine whose cores are busy shows less.
+Writes rows to Parquet files, puts them into a store, and reads all rows several times, from the files
+and from the store in turn. ``share`` is the throughput from the store as a share of that from files,
+by the clock and in processor time of this process, in the median of the rounds. The store is
+``tools.object_server`` in a process of its own or, with ``--store``, one that runs on this machine and
+speaks S3; its credentials are in the environment. Processes share the work, so a machine whose cores
+are busy shows less by the clock.
+
+With ``--limit``, K-Means is fitted within so much memory: to the files, to the store, and with
+``--faults`` to the store behind a proxy that refuses, delays or cuts this share of all answers. With
+``--kills``, such fits are killed as soon as their checkpoint has grown several times, and resumed.
+Credentials are sought in models, labels, checkpoints and what was printed.
 
     python -m benchmarks.speed.remote [--rows 20000000] [--features 20] [--files 64] [--rounds 3]
-        [--limit 800MB] [--faults 0.2] [--kills 3]
+        [--limit 800MB] [--faults 0.2] [--kills 3] [--store http://127.0.0.1:8333]
 """
 
 from __future__ import annotations
@@ -22,17 +27,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import obstore
 import pyarrow as arrow
 from pyarrow import parquet
 from sklearn.cluster import KMeans
 
 from benchmarks._common import in_fresh_process, make_parser, parse
-from cohirf import CoHiRF, open_source
+from cohirf import CoHiRF, open_source, write_labels
 from cohirf.planning import peak_bytes, reset_peak
+from cohirf.sources.remote import open_store
 
 
 def write(folder: Path, n_rows: int, n_features: int, n_files: int) -> None:
@@ -49,64 +58,148 @@ def write(folder: Path, n_rows: int, n_features: int, n_files: int) -> None:
         )
 
 
-def read(place: str) -> float:
-    """Return the seconds that reading all rows takes."""
-    start = time.perf_counter()
+def put(folder: Path) -> None:
+    """Put the files into the store."""
+    store = open_store("s3://bucket")
+    for file in sorted(folder.iterdir()):
+        obstore.put(store, file.name, file.read_bytes())
+
+
+def read(place: str) -> np.ndarray:
+    """Return the seconds that reading all rows takes, by the clock and in processor time."""
+    start = np.array([time.perf_counter(), time.process_time()])
     n_rows = sum(len(block) for block in open_source(place).read_all())
     assert n_rows
-    return time.perf_counter() - start
+    return np.array([time.perf_counter(), time.process_time()]) - start
 
 
-def fit(place: str, folder: str, limit: str, checkpoint: str | None) -> tuple[float, int, str]:
-    """Fit in a process of its own: seconds, peak of memory in bytes, and a digest of the labels."""
-    reset_peak()
-    start = time.perf_counter()
-    model = CoHiRF(
-        KMeans(10, n_init=1), views=2, batch_size=limit, checkpoint=checkpoint, random_state=0
-    ).fit(open_source(place))
-    seconds = time.perf_counter() - start
-    digest = hashlib.sha256(np.ascontiguousarray(model.labels_)).hexdigest()[:12]
-    peak = peak_bytes()
-    model.save(Path(folder) / "model.cohirf", overwrite=True)
-    return seconds, peak, digest
+@dataclass(frozen=True)
+class Fitted:
+    """What is compared of two fits."""
+
+    seconds: float
+    processor_seconds: float
+    peak: int  # bytes
+    digest: str  # of the labels
+
+    def show(self, name: str, limit: str, expected: str | None = None) -> None:
+        """Print a line."""
+        labels = "" if expected is None else "; labels equal"
+        if expected not in (None, self.digest):
+            labels = "; labels DIFFERENT"
+        print(
+            f"fit, {name}: {self.seconds:.1f} s ({self.processor_seconds:.1f} s of processor time), "
+            f"peak {self.peak / 1e6:,.0f} MB of {limit}{labels}",
+            flush=True,
+        )
 
 
-def fit_with_kills(
-    place: str, folder: str, limit: str, seconds: float, n_kills: int
-) -> tuple[float, int, str]:
+def fit(place: str, folder: str, limit: str, checkpoint: str | None) -> Fitted:
+    """Fit in a process of its own, and write model and labels to a folder."""
+    with (Path(folder) / "printed.txt").open("a") as printed:
+        for stream in (1, 2):
+            os.dup2(printed.fileno(), stream)
+        reset_peak()
+        start = time.perf_counter()
+        source = open_source(place)
+        # few passes: the store is measured here, not K-Means
+        method = KMeans(10, n_init=1, init="random", max_iter=5)
+        model = CoHiRF(
+            method, views=2, batch_size=limit, checkpoint=checkpoint, random_state=0, verbose=2
+        ).fit(source)
+        seconds = time.perf_counter() - start
+        digest = hashlib.sha256(np.ascontiguousarray(model.labels_)).hexdigest()[:12]
+        peak = peak_bytes()
+        model.save(Path(folder) / "model.cohirf", overwrite=True)
+        write_labels(model.labels_, source, Path(folder) / "labels", overwrite=True)
+    return Fitted(seconds, time.process_time(), peak, digest)
+
+
+def fit_with_kills(place: str, folder: str, limit: str, n_kills: int) -> Fitted:
     """Fit as :func:`fit` does, after processes that were killed while they did it."""
     context = multiprocessing.get_context("spawn")
     random = np.random.default_rng(0)
-    checkpoint = str(Path(folder) / "checkpoint")
+    checkpoint = Path(folder) / "checkpoint"
     for number in range(n_kills):
-        process = context.Process(target=fit, args=(place, folder, limit, checkpoint))
+        process = context.Process(target=fit, args=(place, folder, limit, str(checkpoint)))
         process.start()
-        process.join(10 + float(random.uniform(0.2, 0.6)) * seconds)
-        print(f"kill {number + 1}: {'alive' if process.is_alive() else 'was done'}", flush=True)
-        process.kill()
+        n_changes = 0
+        before = size_of(checkpoint)
+        wanted = int(random.integers(2, 10))
+        while process.is_alive() and n_changes < wanted:
+            time.sleep(0.05)
+            now = size_of(checkpoint)
+            n_changes += now > before
+            before = now
+        was = "alive" if process.is_alive() else "done"
+        process.kill()  # SIGKILL
         process.join()
-    result: tuple[float, int, str] = in_fresh_process(fit, place, folder, limit, checkpoint)
+        print(
+            f"kill {number + 1}: the process was {was}, its checkpoint had {before:,} bytes; "
+            f"{tell_credentials(folder)}",
+            flush=True,
+        )
+    result: Fitted = in_fresh_process(fit, place, folder, limit, str(checkpoint))
     return result
+
+
+def size_of(checkpoint: Path) -> int:
+    """Return the bytes of a checkpoint, which is a file or a folder."""
+    files = [checkpoint, *checkpoint.rglob("*")]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def tell_credentials(folder: str) -> str:
+    """Say how many files below a folder have credentials in them."""
+    written = [file for file in Path(folder).rglob("*") if file.is_file()]
+    secrets = [os.environ[name].encode() for name in ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID")]
+    found = sum(any(secret in file.read_bytes() for secret in secrets) for file in written)
+    return f"credentials in {found} of {len(written)} files that were written"
 
 
 def compare_fits(here: str, folder: str, given: argparse.Namespace) -> None:
     """Fit from files and from the store, and look for credentials in what was written."""
     Path(folder).mkdir()
-    seconds, peak, expected = in_fresh_process(fit, here, folder, given.limit, None)
-    print(f"fit, files: {seconds:.1f} s, peak {peak / 1e6:,.0f} MB of {given.limit}", flush=True)
-    there = in_fresh_process(fit, "s3://bucket/", folder, given.limit, None)
-    results = {"store": there}
-    if given.kills:
-        results[f"store, {given.kills} kills"] = fit_with_kills(
-            "s3://bucket/", folder, given.limit, there[0], given.kills
-        )
-    for name, (took, peak, digest) in results.items():
-        same = "equal" if digest == expected else "DIFFERENT"
-        print(f"fit, {name}: {took:.1f} s, peak {peak / 1e6:,.0f} MB; labels {same}", flush=True)
-    written = [file for file in Path(folder).rglob("*") if file.is_file()]
-    secrets = [os.environ[name].encode() for name in ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID")]
-    found = sum(secret in file.read_bytes() for file in written for secret in secrets)
-    print(f"credentials found in {found} of {len(written)} files that were written", flush=True)
+    there = "s3://bucket/"
+    local = in_fresh_process(fit, here, folder, given.limit, None)
+    local.show("files", given.limit)
+    again = in_fresh_process(fit, there, folder, given.limit, None)
+    again.show("store", given.limit, local.digest)
+    if not given.faults and not given.kills:
+        print(tell_credentials(folder))
+        return
+    with ExitStack() as stack:
+        if given.faults:
+            words = ["--behind", os.environ["AWS_ENDPOINT_URL"], "--faults", str(given.faults)]
+            stack.enter_context(serving(words))
+            spoilt = in_fresh_process(fit, there, folder, given.limit, None)
+            spoilt.show("store with faults", given.limit, local.digest)
+        if given.kills:
+            killed = fit_with_kills(there, folder, given.limit, given.kills)
+            name = "store with faults" if given.faults else "store"
+            killed.show(f"{name}, {given.kills} kills", given.limit, local.digest)
+    print(tell_credentials(folder), flush=True)
+
+
+@contextmanager
+def serving(words: Sequence[str]) -> Iterator[None]:
+    """Run ``tools.object_server``, with the environment that leads to it."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tools.object_server", *words], stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    before = dict(os.environ)
+    for line in iter(server.stdout.readline, ""):
+        if line.startswith("#"):
+            break
+        key, _, value = line.removeprefix("export ").strip().partition("=")
+        os.environ[key] = value
+    try:
+        yield
+    finally:
+        os.environ |= before
+        server.send_signal(signal.SIGINT)
+        print(server.communicate(timeout=30)[0].strip(), flush=True)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -118,40 +211,43 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--faults", type=float, default=0.0, help="share of requests that fail")
     parser.add_argument("--limit", default="", help="memory of fits, such as 800MB; none if empty")
     parser.add_argument("--kills", type=int, default=0, help="fits that are killed, then resumed")
+    parser.add_argument(
+        "--store", help="URL of a store of S3 on this machine; its own if not given"
+    )
     given = parse(parser, words)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "bucket"
         folder.mkdir()
         write(folder, given.rows, given.features, given.files)
         size = sum(file.stat().st_size for file in folder.iterdir())
-        print(f"{given.rows:,} x {given.features}, {given.files} files, {size / 1e6:,.0f} MB")
-        words_of_server = [sys.executable, "-m", "tools.object_server"]
-        server = subprocess.Popen(
-            [*words_of_server, name, "--faults", str(given.faults)],
-            stdout=subprocess.PIPE,
-            text=True,
+        print(
+            f"{given.rows:,} x {given.features}, {given.files} files, {size / 1e6:,.0f} MB",
+            flush=True,
         )
-        assert server.stdout is not None
-        for line in iter(server.stdout.readline, ""):
-            if line.startswith("#"):
-                break
-            key, _, value = line.removeprefix("export ").strip().partition("=")
-            os.environ[key] = value
-        try:
+        with ExitStack() as stack:
+            if given.store:
+                os.environ |= {"AWS_ENDPOINT_URL": given.store, "AWS_ALLOW_HTTP": "true"}
+                put(folder)
+            else:
+                stack.enter_context(serving([name]))
             shares = []
             for _ in range(given.rounds):
                 here, there = read(str(folder)), read("s3://bucket/")
                 shares.append(here / there)
                 print(
-                    f"files {here:.2f} s, store {there:.2f} s, share {here / there:.2f}", flush=True
+                    f"files {here[0]:.2f} s ({here[1]:.2f}), store {there[0]:.2f} s "
+                    f"({there[1]:.2f}), share {shares[-1][0]:.2f} ({shares[-1][1]:.2f})",
+                    flush=True,
                 )
             if shares:
-                print(f"share {np.median(shares):.2f} (median of {given.rounds})", flush=True)
+                by_clock, of_processor = np.median(shares, axis=0)
+                print(
+                    f"share {by_clock:.2f} by the clock, {of_processor:.2f} in processor time "
+                    f"(median of {given.rounds})",
+                    flush=True,
+                )
             if given.limit:
                 compare_fits(str(folder), f"{name}/written", given)
-        finally:
-            server.send_signal(signal.SIGINT)
-            print(server.communicate(timeout=30)[0].strip())
     return 0
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tools.object_server import Handler, Server, settings_of
+from tools.object_server import make_server, settings_of
 
 from cohirf import CoHiRF, open_source
 from cohirf.sources import SourceChangedError
@@ -23,41 +23,6 @@ obstore = pytest.importorskip("obstore")
 
 pytestmark = pytest.mark.slow
 FAULTS = 0.2
-
-
-class Proxy(Handler):
-    """Passes requests on, and spoils a share of the answers."""
-
-    def answer(self, *, with_body):
-        """Ask the store behind, and send what it says, or half of it, or an error."""
-        fault = self.objects.next_fault()
-        self.objects.requests[str(fault)] += 1
-        length = int(self.headers.get("Content-Length") or 0)
-        content = self.rfile.read(length)
-        if fault == "fail":
-            self.send(503, b"", {}, with_body)
-            return
-        if fault == "wait":
-            time.sleep(0.2)
-        behind = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=30)
-        behind.request(self.command, self.path, content, dict(self.headers))
-        answer = behind.getresponse()
-        body = answer.read()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
-            if name.lower() not in ("connection", "date", "server", "transfer-encoding"):
-                self.send_header(name, value)
-        self.end_headers()
-        if fault == "cut" and with_body:
-            body = body[: len(body) // 2]
-            self.close_connection = True
-        if with_body:
-            self.wfile.write(body)
-        behind.close()
-
-    def do_PUT(self):  # noqa: N802
-        """Pass an object on."""
-        self.answer(with_body=True)
 
 
 @pytest.fixture(scope="module")
@@ -87,12 +52,8 @@ def proxy(behind, monkeypatch):
     """A proxy without faults at first; the environment leads to it."""
     from threading import Thread
 
-    from tools.object_server import Objects
-
-    server = Server(("127.0.0.1", 0), Proxy)
-    server.objects = Objects()
-    server.behind = behind
-    for name, value in settings_of(f"http://127.0.0.1:{server.server_port}").items():
+    server = make_server(behind)
+    for name, value in settings_of(server.objects.url).items():
         monkeypatch.setenv(name, value)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
