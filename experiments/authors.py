@@ -3,8 +3,8 @@
 What that program does and the paper does not say: the sampler is multivariate, the first trial has
 default parameters, CoHiRF has 2 to 5 clusters in each view, and 1 to 10 views of DBSCAN; medoids of
 kernel K-Means are chosen by an RBF kernel; shares of features are rounded down; more clusters than
-half of the rows are not scored; silhouettes are those of all rows. The sampler is that of the
-Optuna of its time: see ``experiments.sampler``.
+half of the rows are not scored; silhouettes are those of all rows; rows are shuffled, by the seed
+of the search. The sampler is that of the Optuna of its time: see ``experiments.sampler``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ import optuna
 import pandas as pd
 from joblib import Parallel, delayed
 from optuna.distributions import IntDistribution
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
@@ -48,7 +50,7 @@ from experiments.sampler import authors_sampler
 from experiments.tables import HEADINGS, MOST_CLUSTERS, compare, mark
 
 SAMPLED_ROWS = 1000
-# in the paper, if no trial has a score
+# in the paper, of one cluster, and if no trial has a score
 UNSCORED = {
     "ari": 0.0,
     "calinski_harabasz": 0.0,
@@ -75,11 +77,15 @@ class Protocol(IntEnum):
         With that sampler, and silhouettes of all rows.
     AUTHORS : int
         With the sampler of the authors' Optuna, and silhouettes of all rows.
+    SHUFFLED : int
+        Also with rows in the order that the authors' program shuffles them into, the seeds of its
+        kernel K-Means, and its score for one cluster.
     """
 
     SAMPLED = 4
     ALL_ROWS = 5
     AUTHORS = 6
+    SHUFFLED = 7
 
 
 def run(
@@ -184,7 +190,7 @@ def cells_of(budget: Budget, metrics: list[str] | tuple[str, ...]) -> Iterator[C
                     seed,
                     budget.n_trials,
                     budget.max_rows,
-                    int(Protocol.AUTHORS),
+                    int(Protocol.SHUFFLED),
                 )
 
 
@@ -195,12 +201,70 @@ def model_and_space(base: str, variant: str, n_rows: int) -> tuple[Any, dict[str
     if base == "SC-SRGF":
         model.set_params(**{"graph" if variant == ALONE else "estimator__graph": GRAPH})
     if variant == ALONE:
+        if base == KERNEL_K_MEANS:
+            model = AuthorsKernelKMeans(n_components=model.n_components)
         return model, space
     if base == "DBSCAN":
         return model, space | {"views": IntDistribution(1, 10)}
     if base == KERNEL_K_MEANS:
         model.set_params(medoid=rbf_kernel)
     return model, space | {"estimator__n_clusters": IntDistribution(2, 5)}
+
+
+def names_as_authors(base: str, space: dict[str, Any]) -> dict[str, str]:
+    """Return our names of the parameters that are searched, by the authors' names.
+
+    The order of both is that of the authors: a sampler draws parameters in the order in which they
+    are given and, later, in that of their names.
+    """
+    clusters = "sc_n_clusters" if base == "SC-SRGF" else "n_clusters"
+    theirs = {
+        "n_features": "max_features",
+        "repetitions": "views",
+        "base_model_kwargs/n_similarities": "n_affinities",
+        "base_model_kwargs/sampling_ratio": "sampling_ratio",
+        f"base_model_kwargs/{clusters}": "n_clusters",
+        "base_model_kwargs/eps": "eps",
+        "base_model_kwargs/min_samples": "min_samples",
+        "transform_kwargs/gamma": "gamma",
+    }
+    return {
+        name: ours
+        for name, short in theirs.items()
+        for ours in (short, f"estimator__{short}")
+        if ours in space
+    }
+
+
+class AuthorsKernelKMeans(ClusterMixin, BaseEstimator):
+    """K-Means of random Fourier features of all rows, with one seed for both."""
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        gamma: float = 1.0,
+        n_components: int = 500,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.gamma = gamma
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> AuthorsKernelKMeans:
+        """Cluster the rows of ``X``."""
+        seed = self.random_state
+        features = RBFSampler(gamma=self.gamma, n_components=self.n_components, random_state=seed)
+        method = KMeans(self.n_clusters, random_state=seed)
+        self.labels_ = method.fit(features.fit_transform(X)).labels_
+        return self
+
+
+def shuffle_rows(X: Any, y: Any, seed: int) -> tuple[Any, Any]:
+    """Return rows in the order that ``DataFrame.sample(frac=1, random_state=seed)`` has."""
+    order = pd.RangeIndex(len(X)).to_series().sample(frac=1, random_state=seed).to_numpy()
+    return X[order], y[order]
 
 
 def search(cell: Cell, folder: Path) -> dict[str, Any]:
@@ -212,20 +276,23 @@ def search(cell: Cell, folder: Path) -> dict[str, Any]:
     known = found.get("trials", [])
     if found and not known:
         return found
-    X, y = data_for(cell.base, cell.data, cell.max_rows)
+    X, y = shuffle_rows(*data_for(cell.base, cell.data, cell.max_rows), cell.seed)
     model, space = model_and_space(cell.base, cell.variant, len(X))
     seeds = np.random.default_rng(cell.seed)
     with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
         warnings.simplefilter("ignore")  # of bad parameters
-        study = start_search(first_trial(cell.base, space), cell.seed)
+        names = names_as_authors(cell.base, space)
+        first = first_trial(cell.base, space)
+        study = start_search({name: first[ours] for name, ours in names.items()}, cell.seed)
         trials: list[dict[str, Any]] = []
         while len(trials) < cell.n_trials:
-            asked = study.ask(space)
+            asked = study.ask({name: space[ours] for name, ours in names.items()})
+            params = {ours: asked.params[name] for name, ours in names.items()}
             seed = int(seeds.integers(2**31 - 1))
             before = known[len(trials)] if len(trials) < len(known) else None
-            if before is None or before["params"] != asked.params:
+            if before is None or before["params"] != params:
                 known = []  # another version of Optuna goes another way
-                before = try_parameters(model, asked.params, seed, X, y, cell.metric)
+                before = try_parameters(model, params, seed, X, y, cell.metric)
             trials.append(before)
             study.tell(asked, -np.inf if before["score"] is None else before["score"])
             if not known[len(trials) :]:
@@ -267,10 +334,13 @@ def try_parameters(
 
 def score_labels(X: Any, labels: Any, y: Any, metric: str) -> float | None:
     """Return a score as the authors compute it, None for too many clusters."""
-    if len(np.unique(labels)) > MOST_CLUSTERS * len(labels):
+    n_clusters = len(np.unique(labels))
+    if n_clusters > MOST_CLUSTERS * len(labels):
         return None
     if metric == "ari":
         return float(adjusted_rand_score(y, labels))
+    if n_clusters == 1:
+        return UNSCORED[metric]
     if metric == "calinski_harabasz":
         return float(calinski_harabasz_score(X, labels))
     return float(silhouette_score(X, labels))
@@ -311,7 +381,17 @@ class Line:
     @property
     def is_authors(self) -> bool:
         """Whether such searches also have the sampler of the authors' Optuna."""
-        return self.is_whole and bool((self.found.protocol == Protocol.AUTHORS).all())
+        return self.is_whole and bool((self.found.protocol >= Protocol.AUTHORS).all())
+
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether such searches also have the authors' order of rows."""
+        return self.is_whole and bool((self.found.protocol >= Protocol.SHUFFLED).all())
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether mean and spread are the paper's to the last digit."""
+        return self.ours == self.paper
 
 
 def lines_of(frame: pd.DataFrame) -> list[Line]:
@@ -360,15 +440,19 @@ def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
 def summary_lines(lines: list[Line]) -> list[str]:
     """Return a table that counts how the figures of each metric compare with the paper's."""
     table = [
-        f"| metric | figures | {' | '.join(VERDICTS)} | 60 trials, five seeds | and their sampler |",
-        "| --- " * (len(VERDICTS) + 4) + "|",
+        f"| metric | figures | {' | '.join(VERDICTS)} | to the last digit | "
+        "60 trials, five seeds | and their sampler | and their order of rows |",
+        "| --- " * (len(VERDICTS) + 6) + "|",
     ]
     groups = [
         (HEADINGS[metric], [line for line in lines if line.metric == metric]) for metric in METRICS
     ]
     for name, group in [*groups, ("all", lines)]:
         counts = [sum(line.verdict == verdict for line in group) for verdict in VERDICTS]
-        whole = [sum(line.is_whole for line in group), sum(line.is_authors for line in group)]
+        whole = [
+            sum(getattr(line, name) for line in group)
+            for name in ("is_equal", "is_whole", "is_authors", "is_shuffled")
+        ]
         cells = [len(group), *counts, *whole]
         table.append(f"| {name} | {' | '.join(map(str, cells))} |")
     return table
@@ -394,7 +478,11 @@ def reason_lines(lines: list[Line]) -> list[str]:
 def say_effort(line: Line) -> str:
     """Return in words what a search lacks of sixty trials and five seeds of the authors'."""
     n_seeds, trials, search = say_search(line.found)
-    names = {"earlier": "An earlier search", "authors'": "The authors' search"}
+    names = {
+        "earlier": "An earlier search",
+        "unshuffled": "A search of unshuffled rows",
+        "authors'": "The authors' search",
+    }
     name = names.get(search, "A search with the newer sampler")
     return f"{name}: {trials} trials, {n_seeds} seeds."
 
@@ -427,7 +515,7 @@ def say_search(found: pd.DataFrame) -> list[str]:
     elif protocol < Protocol.AUTHORS:
         search = f"newer sampler, {SAMPLED_ROWS} rows" if is_sampled(found) else "newer sampler"
     else:
-        search = "authors'"
+        search = "unshuffled" if protocol < Protocol.SHUFFLED else "authors'"
     return [f"{len(found)}", trials, search]
 
 

@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import silhouette_score
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -31,6 +33,7 @@ from experiments.authors import (
     say_search,
     score_labels,
     search,
+    shuffle_rows,
     write_tables,
 )
 from experiments.budgets import BUDGETS, Budget
@@ -118,7 +121,7 @@ def test_the_authors_score_no_more_clusters_than_half_of_the_rows_and_all_rows_f
 
 
 def test_searches_are_kept_apart_by_sampler_and_silhouette():
-    assert {cell.protocol for cell in cells_of(BUDGETS["full"], METRICS)} == {Protocol.AUTHORS}
+    assert {cell.protocol for cell in cells_of(BUDGETS["full"], METRICS)} == {Protocol.SHUFFLED}
     found = pd.DataFrame(
         {
             "data": ["iris", "shuttle", "shuttle", "shuttle"],
@@ -129,7 +132,32 @@ def test_searches_are_kept_apart_by_sampler_and_silhouette():
     )
     searches = [say_search(found[row : row + 1])[2] for row in range(4)]
     assert searches == ["newer sampler", "newer sampler, 1000 rows", *["newer sampler"] * 2]
-    assert say_search(found.assign(protocol=6))[2] == "authors'"
+    assert say_search(found.assign(protocol=6))[2] == "unshuffled"
+    assert say_search(found.assign(protocol=7))[2] == "authors'"
+
+
+def test_rows_are_shuffled_as_a_data_frame_is():
+    X = np.arange(18.0).reshape(9, 2)
+    y = np.arange(9)
+    expected = pd.DataFrame(X).sample(frac=1, random_state=3)
+    shuffled, classes = shuffle_rows(X, y, 3)
+    assert np.array_equal(shuffled, expected)
+    assert np.array_equal(classes, expected.index)
+
+
+def test_kernel_k_means_alone_has_one_seed_for_its_features_and_its_centres():
+    X, _ = make_blobs(40, n_features=3, random_state=0)
+    model, _ = model_and_space("kernel K-Means", ALONE, len(X))
+    labels = clone(model).set_params(n_clusters=4, gamma=0.1, random_state=5).fit(X).labels_
+    features = RBFSampler(gamma=0.1, n_components=500, random_state=5).fit_transform(X)
+    assert np.array_equal(labels, KMeans(4, random_state=5).fit(features).labels_)
+
+
+def test_one_cluster_has_the_score_of_the_authors_program():
+    X = np.arange(8.0)[:, None]
+    labels = np.zeros(8)
+    scores = [score_labels(X, labels, np.arange(8) // 2, metric) for metric in METRICS]
+    assert scores == [0, 0, -1]
 
 
 def test_the_sampler_is_that_of_the_authors_optuna():
