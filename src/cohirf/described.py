@@ -30,8 +30,8 @@ class DescribedClusters(FittedModel):
         X : array, table, CSR matrix, source or Prepared, shape (n_samples, any), optional
             The data of the fit, or the table that it was made from, with the same rows in the same
             order. Its columns may be numbers, categories, text, dates or truth values. Names and
-            values are then in its units. At most 20,000 rows are read. By default, the clusters are
-            described by the rows that the fit stored for ``predict``.
+            values are then in its units. At most 100,000 rows are read. By default, the clusters
+            are described by the rows that the fit stored for ``predict``.
         feature_names : sequence of str, optional
             Names of the columns, if ``X`` has none.
 
@@ -162,7 +162,7 @@ class DescribedClusters(FittedModel):
         cluster : int
             The label of the cluster.
         X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
-            The data of the fit, of which at most 20,000 rows are read. By default, the rows that
+            The data of the fit, of which at most 100,000 rows are read. By default, the rows that
             the fit stored for ``predict``.
 
         Returns

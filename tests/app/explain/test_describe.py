@@ -120,7 +120,10 @@ def test_small_clusters_are_in_the_sample_and_count_as_much_as_they_have_rows(mo
     rows = draw_sample(make_study(model, X)).rows
     assert len(rows) < 300
     assert (model.labels_[rows] == model.labels_[-1]).sum() >= 30
-    large = describe_clusters(model, X).clusters[model.labels_[0]]
+    description = describe_clusters(model, X)
+    said = make_headline(description, None).groups[-1]
+    assert said == f"Means and shares are those of {len(rows)} of the rows."
+    large = description.clusters[model.labels_[0]]
     inside = model.labels_ == large.label
     assert large.traits[0].inside == pytest.approx(X[inside].mean(), abs=0.3)
     assert large.traits[0].effect == pytest.approx(
@@ -550,7 +553,7 @@ def test_clusters_are_named_in_the_headline_the_largest_first():
         describe_clusters(CoHiRF(n_clusters=7, random_state=0).fit(X), X), None
     ).sizes
     assert many.startswith("The largest has 60 rows (29%): low spend")
-    assert "The smallest has 10 rows (5%): high spend" in many
+    assert "One of the 2 smallest has 10 rows (5%): high spend" in many
 
 
 def test_a_few_rows_that_are_noise_or_have_few_values_are_named():
@@ -870,3 +873,50 @@ def test_neighbours_are_sought_among_all_rows_of_the_data():
     assert few.share_between > share
     assert "about " in say_separation(found)
     assert "compared with 500 rows alone, about " in say_separation(few).lower()
+
+
+def opening_of(frame, n_clusters):
+    """Return the headline without a diagnosis."""
+    prepared = prepare(frame)
+    model = CoHiRF(n_clusters=n_clusters, random_state=0).fit(prepared.array())
+    return make_headline(describe_clusters(model, prepared), None, prepared)
+
+
+def test_categories_and_booleans_that_are_formulas_of_each_other_are_said_to_be():
+    rng = np.random.default_rng(0)
+    race = rng.integers(2, size=200)
+    frame = pd.DataFrame({"race": np.array(["black", "white"])[race], "wht": race == 1})
+    frame["x"] = rng.normal(size=200)
+    frame["sex"] = np.array(["f", "m"])[rng.integers(2, size=200)]
+    sizes = opening_of(frame, 3).sizes
+    assert "race and wht say the same: each value of one has one value of the others." in sizes
+    assert "sex say" not in sizes
+
+
+def test_columns_are_left_out_only_if_others_do_not_tell_the_clusters():
+    rng = np.random.default_rng(0)
+    group = np.arange(150) % 3
+    frame = pd.DataFrame({"kind": np.array(["a", "b", "c"])[group], "x": rng.normal(size=150)})
+    frame["y"] = rng.normal(size=150)
+    headline = opening_of(frame, 3)
+    assert headline.trust == "To find groups in the other columns, leave kind out."
+    frame["y"] += 20 * group  # says what kind says
+    assert "leave kind out" not in opening_of(frame, 3).trust
+
+
+def test_nothing_is_said_to_differ_most_beside_a_column_with_gaps_that_may():
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 50)
+    frame = pd.DataFrame({"x": 4 * group + rng.normal(size=100), "y": rng.normal(size=100)})
+    assert "They differ most in x" in opening_of(frame, 2).sizes
+    frame["ticket"] = np.where(rng.random(100) < 0.7, 50 * group + rng.normal(size=100), np.nan)
+    assert "differ most" not in opening_of(frame, 2).sizes
+
+
+def test_a_table_of_distances_is_said_to_be_one():
+    at = np.sort(np.random.default_rng(0).normal(size=40))
+    frame = pd.DataFrame(np.abs(at[:, None] - at), columns=[f"n{row}" for row in range(40)])
+    said = "The table is the same on both sides of its diagonal, as distances between its rows are"
+    assert said in opening_of(frame, 2).sizes
+    frame.iloc[0, 1] += 1
+    assert said not in opening_of(frame, 2).sizes

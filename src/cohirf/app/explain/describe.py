@@ -22,6 +22,7 @@ from cohirf.app.explain.effects import (
     Trait,
     agree_with_levels,
     count_different,
+    count_values,
     find_difference,
     find_formulas,
     find_missing,
@@ -36,7 +37,7 @@ from cohirf.app.explain.facts import Fact
 from cohirf.app.explain.policy import BETWEEN, SAMPLE, TRAIT, WORD
 from cohirf.app.explain.rows import BadlyFitting, find_badly_fitting
 from cohirf.app.explain.study import Sample, Study, add_rare, draw, draw_sample, make_study
-from cohirf.app.explain.table import Table, read_table, set_far_aside
+from cohirf.app.explain.table import Table, as_dense, read_table, set_far_aside
 from cohirf.app.explain.words import (
     choose_names,
     is_true,
@@ -45,7 +46,7 @@ from cohirf.app.explain.words import (
     shorten,
     uncapitalised,
 )
-from cohirf.app.preparation import Category
+from cohirf.app.preparation import Boolean, Category
 from cohirf.app.preparation.decide import BLOCKS, NAMED
 from cohirf.hierarchy import (
     STROKES,
@@ -250,7 +251,7 @@ def describe_clusters(
     X : array, table, sparse matrix, source or Prepared, shape (n_samples, any), optional
         The rows of the fit in the same order: the data of the fit, what ``prepare`` returned, or
         the table that it was made from, whose columns may be numbers, categories, text, dates or
-        truth values. At most 20,000 rows are read, and some of each cluster. By default, the
+        truth values. At most 100,000 rows are read, and some of each cluster. By default, the
         clusters are described by the rows that the model stores for ``predict``.
     feature_names : sequence of str, optional
         Names of the columns, if ``X`` has none.
@@ -428,15 +429,34 @@ def say_columns(sample: Sample) -> list[Fact]:
         if len(columns) == 1:
             words = f"All rows have one of {n_different:,} values of {columns[0]}."
         found.append(Fact(words, "different rows", n_different, columns=tuple(columns)))
-    return found + say_counts(table)
+    return found + say_counts(table) + say_square(table)
 
 
 def say_formulas(table: Table, names: Sequence[str]) -> Fact:
     """Return that columns are formulas of each other."""
     shown = join_words([*names[: WORD.formulas], *(["others"] if names[WORD.formulas :] else [])])
     words = f"{shown} say the same: each value of one has one value of the others."
-    others = [one.name for one in table.features if one.name != names[0]]
-    return Fact(words, "formulas", count_different(table, others)[1], columns=tuple(names))
+    return Fact(words, "formulas", count_values(table, names[0]), columns=tuple(names))
+
+
+def say_square(table: Table) -> list[Fact]:
+    """Return that the table is as long as it is wide, and the same on both sides of its diagonal of
+    zeros, as a table of distances is; nothing if it is not.
+    """
+    n_rows = len(table.rows)
+    if n_rows < 3 or {one.kind for one in table.features} != {"number"}:
+        return []
+    cells = as_dense(table.values)
+    if cells.shape != (n_rows, n_rows):
+        return []
+    rounding = np.abs(cells).max() * 10.0**-BETWEEN.digits
+    if max(np.abs(np.diag(cells)).max(), np.abs(cells - cells.T).max()) > rounding:
+        return []
+    words = (
+        "The table is the same on both sides of its diagonal, as distances between its rows are: "
+        "each column was taken as a number of its own."
+    )
+    return [Fact(words, "symmetric", n_rows)]
 
 
 def say_counts(table: Table) -> list[Fact]:
@@ -504,6 +524,12 @@ def say_repeated(table: Table, labels: IntArray, columns: tuple[str, ...], n_clu
     is_same = isclose(index, 1) and n_levels == n_clusters
     which = f"the {n_levels:,}" if is_same else "nearly the"
     words = f"They are {which} {what} of {join_words(columns)}."
+    if not is_same and n_levels != n_clusters:
+        words = f"{words[:-1]}, which has {n_levels:,}."
+        if len(columns) > 1:
+            words = (
+                f"They are nearly the combinations of {join_words(columns)}: {n_levels:,} occur."
+            )
     of_levels = float(n_levels)
     return Fact(words, "adjusted Rand index", index, columns=columns, other=of_levels)
 
@@ -557,7 +583,7 @@ def name_partition(
     Parameters
     ----------
     X : array, table, sparse matrix or source, shape (n_rows, any)
-        The rows, of which at most 20,000 are read. Columns may be numbers, categories, text, dates
+        The rows, of which at most 100,000 are read. Columns may be numbers, categories, text, dates
         or truth values.
     labels : array of int, shape (n_rows,)
         The cluster of each row, from 0; -1 for noise.
@@ -852,7 +878,7 @@ def make_headline(
     is_clear = _is_clear(description, choice)
     facts: list[Fact] = []
     count = f"{count_of(n_clusters, 'cluster')} in {n_rows:,} rows"
-    if not is_clear and description.badly_fitting.is_any_apart:
+    if not is_clear and _has_clear_groups(description, choice):
         count += ", not all of them clear groups"
     elif not is_clear:
         facts = say_slices(description, n_clusters)
@@ -868,6 +894,8 @@ def make_headline(
     facts += of_groups
     line = say_line(description) if is_clear else []
     groups += [fact.words for fact in line]
+    if description.n_sampled < n_rows and any(fact.columns for fact in of_groups):
+        groups.append(f"Means and shares are those of {description.n_sampled:,} of the rows.")
     facts += line
     separation = ""
     if tone != "poor" and separate is not None:
@@ -892,6 +920,17 @@ def _is_clear(description: Description, choice: Choice | None) -> bool:
     found = description.badly_fitting
     is_cloud = found.is_one_cloud and found.has_neighbours(len(description.sizes))
     return is_found_again(choice) and not is_cloud
+
+
+def _has_clear_groups(description: Description, choice: Choice | None) -> bool:
+    """Return whether some of few clusters are groups: one is apart from the others, and some half
+    of the rows has the same ones.
+
+    Levels of columns are apart by themselves.
+    """
+    is_few = len(description.sizes) <= WORD.named_clusters and not description.repeated
+    is_found = choice is None or choice.n_halves == 0 or choice.n_same > 0
+    return is_few and is_found and description.badly_fitting.is_any_apart
 
 
 def say_slices(description: Description, n_clusters: int) -> list[Fact]:
@@ -950,12 +989,27 @@ def _judge(
         has_gaps = len(description.sizes) == 1 or is_apart
         trust, tone = say_trust(diagnosis, has_gaps=has_gaps, is_clear=is_clear)
     made = [] if data is None else find_made(description, data)
-    if not made or is_apart or tone == "poor":
+    if not made or is_apart or tone == "poor" or not _frees_others(description, data, made):
         return trust, tone
     others = {shorten(column.name) for column in data.preparation.kept} - {*made}
     where = "the other columns" if len(others) > 1 else f"the other column, {others.pop()}"
     advice = f"To find groups in {where}, leave {join_words(made)} out."
     return advice if description.repeated else f"{trust} {advice}".lstrip(), "fair"
+
+
+def _frees_others(description: Description, data: Any, made: Sequence[str]) -> bool:
+    """Return whether the clusters are others without some columns: the others do not tell the
+    clusters, and are not one that has levels alone.
+    """
+    kept = data.preparation.kept
+    left = [column for column in kept if shorten(column.name) not in made]
+    if len(left) == 1 and isinstance(left[0], Category | Boolean):
+        return False
+    columns = [shorten(column.name) for column in kept for _ in column.features]
+    features = np.flatnonzero(~np.isin(columns, made))
+    others = find_badly_fitting(description.model, features, description.study)
+    largest = float(description.sizes.max() / description.sizes.sum())
+    return 1 - others.share_own > (1 - TRAIT.told) * (1 - largest)
 
 
 def _is_sure(choice: Choice | None, tone: str) -> bool:
@@ -1023,7 +1077,7 @@ def say_groups(description: Description) -> tuple[list[str], list[Fact]]:
     shown = order if len(order) <= WORD.named_clusters else [order[0], order[-1]]
     begins = [""] * len(shown)
     if len(order) > len(shown):
-        begins = ["The largest has ", "The smallest has "]
+        begins = [_say_end(description.sizes, place) for place in shown]
     by_label = {cluster.label: cluster for cluster in description.clusters}
     said = list[str]()
     facts = list[Fact]()
@@ -1034,6 +1088,13 @@ def say_groups(description: Description) -> tuple[list[str], list[Fact]]:
         facts += [size, *(by_label[label].facts if label in by_label else ())]
     said += [fact.words for fact in description.facts]
     return said, [*facts, *description.facts]
+
+
+def _say_end(sizes: IntArray, place: int) -> str:
+    """Return how a cluster is called that is the largest or the smallest, or as large as it."""
+    which = "largest" if sizes[place] == sizes.max() else "smallest"
+    n_equal = int((sizes == sizes[place]).sum())
+    return f"One of the {n_equal:,} {which} has " if n_equal > 1 else f"The {which} has "
 
 
 def _say_parts(description: Description) -> tuple[list[str], list[Fact]]:
@@ -1158,7 +1219,8 @@ def _say_filled(description: Description, data: Any) -> list[str]:
         n_gaps = column.n_missing + column.n_bad
         is_filled = n_gaps > (1 - TRAIT.known) * description.n_rows
         if is_filled and not isinstance(column, Category) and shorten(column.name) in named:
-            said.append(f"{column.name} has no value in {n_gaps:,} rows: there it was filled.")
+            what = "no value that could be read" if column.n_bad else "no value"
+            said.append(f"{column.name} has {what} in {n_gaps:,} rows: there it was filled.")
     return said
 
 

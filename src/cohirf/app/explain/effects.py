@@ -506,21 +506,34 @@ def write_order(cells: FloatArray) -> bytes:
 
 
 def find_formulas(table: Table) -> list[list[str]]:
-    """Return the columns of numbers that are formulas of each other: groups in which each value of
-    one has one value of the others.
+    """Return the columns that are formulas of each other: groups of numbers, and groups of
+    categories, in which each value of one has one value of the others.
 
-    None of columns that have gaps or hardly repeat a value, or of tables of very many numbers.
+    None of columns that have gaps or hardly repeat a value, or of tables of very many columns.
     """
-    places = [place for place, one in enumerate(table.features) if one.kind == "number"]
-    if not 1 < len(places) <= TRAIT.number_columns or len(table.rows) < TRAIT.correlated_rows:
+    kinds = {one.name: one.kind for one in table.features if one.kind in ("level", "number")}
+    if not 1 < len(kinds) <= TRAIT.number_columns or len(table.rows) < TRAIT.correlated_rows:
         return []
-    found: dict[bytes, list[str]] = defaultdict(list)
-    for place in places:
-        if table.known is None or table.known[:, place].all():
-            cells = as_dense(table.values[:, [place]])[:, 0]
-            if 2 * len(np.unique(cells)) <= len(cells):
-                found[write_order(cells)].append(table.features[place].name)
+    found: dict[tuple[str, bytes], list[str]] = defaultdict(list)
+    for name, kind in kinds.items():
+        places = [place for place, one in enumerate(table.features) if one.name == name]
+        if table.known is not None and not table.known[:, places].all():
+            continue
+        if kind == "level":
+            cells = _levels_of_rows(table, name).astype(np.float64)
+            # a row of a rare level has none of those that are marked
+            is_said = bool(table.features[places[0]].opposite) or bool(cells.all())
+        else:
+            cells = as_dense(table.values[:, places])[:, 0]
+            is_said = True
+        if is_said and 1 < len(np.unique(cells)) <= len(cells) / 2:
+            found[kind, write_order(cells)].append(name)
     return [names for names in found.values() if len(names) > 1]
+
+
+def count_values(table: Table, name: str) -> int:
+    """Return how many values or levels a column has."""
+    return len(np.unique(_levels_of_rows(table, name)))
 
 
 def count_different(table: Table, without: Collection[str] = ()) -> tuple[list[str], int]:
@@ -530,7 +543,14 @@ def count_different(table: Table, without: Collection[str] = ()) -> tuple[list[s
     places = [place for place, one in enumerate(table.features) if one.name not in without]
     names = dict.fromkeys(table.features[place].name for place in places)
     cells = as_dense(table.values[:, places])
-    is_level = np.array([table.features[place].kind == "level" for place in places], dtype=bool)
+    # of a boolean, one level is marked
+    is_level = np.array(
+        [
+            table.features[place].kind == "level" and not table.features[place].opposite
+            for place in places
+        ],
+        dtype=bool,
+    )
     is_whole = table.known is None or bool(table.known[:, places].all())
     n_levels = len({table.features[place].name for place in np.array(places)[is_level].tolist()})
     has_all = bool((cells[:, is_level].sum(axis=1) == n_levels).all())
@@ -734,16 +754,18 @@ def _find_split(
 def find_difference(table: Table, labels: IntArray, one: int, other: int) -> Trait | None:
     """Return the feature in which the means of two clusters differ most, in standard deviations.
 
-    None if they do not differ. ``outside`` is the mean of the other cluster.
+    None if they do not differ, or if they may differ more in a column many of whose cells are
+    missing. ``outside`` is the mean of the other cluster.
     """
     if not table.features or not len(table.rows):
         return None
     parts = table.sum_up(labels, [[one], [other]])
-    is_known = parts.is_known.all(axis=0) & (table.deviation > 0)
+    has_mean = (parts.mass > 0).all(axis=0) & (table.deviation > 0)
     first, second = parts.mean()
-    away = np.where(is_known, first - second, 0) / np.where(is_known, table.deviation, 1)
+    away = np.where(has_mean, first - second, 0) / np.where(has_mean, table.deviation, 1)
     column = int(np.abs(away).argmax())
-    if np.abs(away[column]) < TRAIT.about:
+    is_known = np.broadcast_to(parts.is_known, (2, len(away)))[:, column].all()
+    if np.abs(away[column]) < TRAIT.about or not is_known:
         return None
     inside, outside = as_dense(table.origin + parts.mean())[:, column].tolist()
     effect = float(away[column])

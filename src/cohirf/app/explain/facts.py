@@ -19,7 +19,7 @@ class Fact:
         The claim as it is said.
     statistic : {"rows", "mean", "share", "own value", "level tells cluster", \
 "cluster tells level", "adjusted Rand index", "missing", "between", "density between", \
-"density at border", "slices", "along one line", "different rows", "formulas"}
+"density at border", "slices", "along one line", "different rows", "formulas", "symmetric"}
         What was computed: the number of rows; the mean of a column; the share of the rows that have
         one of some levels; the value that all rows have, and no other row; the share of the rows
         that are in the cluster in which most rows of their level are, or that have the level that
@@ -27,8 +27,9 @@ class Fact:
         the same groups; the share of the rows that have no cell in any of the columns; the share of
         the rows that are between two clusters; or how dense rows are there (``BadlyFitting``
         defines these); how many clusters there are that are no groups; which share of the variance
-        of the fitted features is along one line; how many rows differ in some columns; or how many
-        values columns have of which each tells the others. Missing cells do not count, but of
+        of the fitted features is along one line; how many rows differ in some columns; how many
+        values columns have of which each tells the others; or how many rows and columns a table of
+        distances has. Missing cells do not count, but of
         levels; nor do numbers of rows in no cluster that are further from those of all clusters
         than three times their range.
     value : float

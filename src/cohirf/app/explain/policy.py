@@ -30,7 +30,7 @@ class SamplePolicy:
     """Which rows are read to explain a fit."""
 
     seed: int = 0  # the same rows each time
-    described: Size = Size(20_000, 500, 5_000_000)  # 40 MB
+    described: Size = Size(100_000, 500, 5_000_000)  # 40 MB
     compared: Size = Size(2000, 300, 2_000_000)  # with their neighbours
     neighbours: Size = Size(100_000, 0, 5_000_000)  # all rows, among which these are, if not more
     diagnosed: Size = Size(1000, 300, 500_000)  # the base method runs on them

@@ -63,6 +63,9 @@ class BadlyFitting:
         Share of the rows that are between two clusters, of all rows that are not noise, as
         estimated from the sample. Rows that are equal are no neighbours: among whole numbers, the
         next ones are.
+    share_own : float
+        Share of these rows whose neighbours in their own cluster are nearer than those in any other
+        one.
     n_compared : int
         Number of rows that were compared: all rows that are not noise, or a sample.
     n_among : int
@@ -96,6 +99,7 @@ class BadlyFitting:
     border: list[Between]
     share_between: float
     n_compared: int
+    share_own: float = 0.0
     n_among: int = 0
     n_clustered: int = 0
     filled: float = np.nan
@@ -216,6 +220,7 @@ def find_badly_fitting(
         ],
         share_between=float(weights[between].sum() / weights.sum()),
         n_compared=len(drawn),
+        share_own=float(weights[closeness < 1].sum() / weights.sum()),
         n_among=len(rows.numbers),
         n_clustered=int((np.asarray(model.labels_) >= 0).sum()),
         filled=highest if _is_compact(model) else np.nan,
