@@ -429,4 +429,4 @@ def test_a_row_beside_clusters_of_equal_rows_has_a_page(tmp_path):
     model = CoHiRF(random_state=0).fit(prepared)
     assert np.sum(model.labels_ < 0) == 1
     write_report(model, prepared, path=tmp_path / "taxa.html")
-    assert "They are nearly the levels of taxa." in (tmp_path / "taxa.html").read_text()
+    assert "They are nearly the levels of taxa, which has " in (tmp_path / "taxa.html").read_text()
