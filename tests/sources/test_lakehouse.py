@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.cluster import KMeans
 from tools.object_server import KEY, SECRET, serving
 
 from cohirf import CoHiRF, open_source
@@ -28,6 +29,37 @@ def numbers(*tables):
     return X[np.lexsort(X.T)]
 
 
+class Interrupted(KMeans):
+    """K-Means during which something else happens once: in the midst of a fit by batches."""
+
+    happens = staticmethod(lambda: None)
+    n_calls = 0
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit, and let it happen in the second batch."""
+        Interrupted.n_calls += 1
+        if Interrupted.n_calls == 2:
+            Interrupted.happens()
+        return super().fit(X, y, sample_weight)
+
+
+def refuse_new_rows_in_a_fit(source, add, monkeypatch):
+    """Fit while rows are added to the table, and compare with a fit before."""
+
+    def fit():
+        method = Interrupted(3, n_init=1)
+        return CoHiRF(method, views=2, batch_size=300, random_state=0).fit(source).labels_
+
+    expected = fit()
+    added = []
+    monkeypatch.setattr(Interrupted, "happens", staticmethod(lambda: added.append(add())))
+    monkeypatch.setattr(Interrupted, "n_calls", 0)
+    found = fit()
+    assert len(added) == 1
+    assert Interrupted.n_calls > 2, "the fit went on after it"
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.fixture
 def delta(tmp_path):
     """A Delta table of two versions, with partitions that need quoting."""
@@ -51,19 +83,6 @@ def test_a_version_of_a_delta_table_is_read(where, delta):
         assert first.name.endswith(("table@v0", "table.parquet@v0"))
         assert first.feature_names == NAMES
         np.testing.assert_array_equal(rows_of(first), numbers(make(0)))
-
-
-def test_what_is_added_during_a_fit_is_not_read(delta):
-    import deltalake
-
-    source = open_source(delta)
-    expected = CoHiRF(n_clusters=3, batch_size=300, random_state=0).fit(source).labels_
-    deltalake.write_deltalake(delta, make(2), mode="append")
-    again = CoHiRF(n_clusters=3, batch_size=300, random_state=0).fit(source).labels_
-    np.testing.assert_array_equal(again, expected)
-    pinned = open_source(source.name)
-    np.testing.assert_array_equal(rows_of(pinned), numbers(make(0), make(1)))
-    assert open_source(delta).n_rows == 2_700
 
 
 def test_the_model_of_the_program_names_the_version(delta, cohirf, tmp_path, monkeypatch):
@@ -92,6 +111,19 @@ def test_delta_tables_that_cannot_be_read_by_their_files_are_refused(delta, tmp_
         open_source(tmp_path / "mapped")
 
 
+def test_rows_added_to_a_delta_table_during_a_fit_are_not_read(delta, monkeypatch):
+    import deltalake
+
+    source = open_source(delta)
+    refuse_new_rows_in_a_fit(
+        source, lambda: deltalake.write_deltalake(delta, make(2), mode="append"), monkeypatch
+    )
+    assert source.n_rows == 1_800
+    pinned = open_source(source.name)
+    np.testing.assert_array_equal(rows_of(pinned), numbers(make(0), make(1)))
+    assert open_source(delta).n_rows == 2_700
+
+
 @pytest.fixture
 def iceberg(tmp_path):
     """An Iceberg table in a catalog of its own."""
@@ -118,6 +150,15 @@ def test_the_snapshot_of_an_iceberg_table_is_read(iceberg):
     newest = open_source(iceberg, columns=NAMES)
     np.testing.assert_array_equal(rows_of(newest), numbers(make(0), make(1)))
     assert newest.name.startswith("space.rows@")
+
+
+def test_rows_added_to_an_iceberg_table_during_a_fit_are_not_read(iceberg, monkeypatch):
+    place = iceberg.metadata_location
+    source = open_source(iceberg, columns=NAMES)
+    refuse_new_rows_in_a_fit(source, lambda: iceberg.append(make(1)), monkeypatch)
+    np.testing.assert_array_equal(rows_of(source), numbers(make(0)))
+    np.testing.assert_array_equal(rows_of(open_source(place, columns=NAMES)), numbers(make(0)))
+    assert open_source(iceberg, columns=NAMES).n_rows == 1_800
 
 
 @pytest.mark.parametrize("is_renamed", [True, False])
