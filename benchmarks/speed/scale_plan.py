@@ -31,6 +31,7 @@ from typing import Any
 import dask
 import numpy as np
 from dask.local import get_sync
+from dask.optimization import cull
 from dask.sizeof import sizeof
 from dask.utils import key_split
 from distributed import Client, LocalCluster
@@ -40,6 +41,7 @@ from cohirf import CoHiRF
 from cohirf.algorithm.runs import ContractedRun, Survivors, contract_run
 from cohirf.data.dask_arrays import _ValidatedChunk as ValidatedChunk
 from cohirf.data.dask_arrays import spread_source
+from cohirf.data.first_level import Counts
 from cohirf.planning import peak_bytes, reset_peak
 from cohirf.rows.storage import NumberedRows
 from cohirf.sources import Source
@@ -162,6 +164,20 @@ class Planned:
         """Return the cells of the rows of a chunk."""
         return np.broadcast_to(np.int32(0), (self.runs[number][0].run.length,))
 
+    def counts(self, number: int, graph: Any) -> Counts:
+        """Return the counts of a chunk, whose rows are shared out evenly; one chunk is counted."""
+        if number == 0:
+            key = next(key for key in graph if key_split(key) == "cohirf_count_leaves")
+            start = time.process_time()
+            found = get_sync(cull(graph, [key])[0], key)
+            seconds = time.process_time() - start
+            self.measured["count"] = seconds * 1e6 / self.runs[0][0].run.length
+            self.n_leaves = len(found.sizes)
+        run = self.runs[number][0].run
+        leaves = np.arange(self.n_leaves)
+        sizes = (run.length + leaves) // self.n_leaves  # together all rows of the chunk
+        return Counts(sizes, None, run.start + leaves)
+
 
 def value_of(entry: Any) -> Any:
     """Return the value in a graph that no task computes; a task is returned as it is."""
@@ -187,7 +203,7 @@ class Outcome:
 
 def is_there(entry: Any) -> bool:
     """Return whether an entry of a graph is the result of a task that has been run."""
-    return isinstance(value_of(entry), Outcome | ContractedRun | np.ndarray)
+    return isinstance(value_of(entry), Outcome | ContractedRun | Counts | np.ndarray)
 
 
 class GraphIsThereError(Exception):
@@ -259,6 +275,7 @@ ANSWERS = {
     "cohirf_contract_batches": Planned.outcome,
     "cohirf_summarize": Planned.survivors,
     "cohirf_predict": Planned.labels,
+    "cohirf_count_leaves": Planned.counts,
 }
 
 
