@@ -19,7 +19,8 @@ class Remote:
 
     def remote(self, *arguments):
         """Send a call."""
-        call = SimpleNamespace(function=self.function, packed=pickle.dumps(arguments))
+        packed = pickle.dumps(arguments)
+        call = SimpleNamespace(function=self.function, packed=packed, given=self.given)
         sent.append(call)
         return call
 
@@ -51,9 +52,13 @@ def cluster_resources():
 
 def nodes():
     """Return two machines that work, one that has gone, and one without a CPU."""
+    machines = [(True, 2.0, 4e9), (True, 4.0, 6e9), (False, 0.0, 0.0), (True, 0.0, 1e9)]
     return [
-        {"Alive": True, "Resources": {"CPU": 2.0, "memory": 4e9}},
-        {"Alive": True, "Resources": {"CPU": 4.0, "memory": 6e9}},
-        {"Alive": False, "Resources": {}},
-        {"Alive": True, "Resources": {"memory": 1e9}},
+        {
+            "Alive": is_alive,
+            "NodeManagerAddress": f"10.0.0.{number}",
+            "Resources": {f"node:10.0.0.{number}": 1.0}
+            | {name: amount for name, amount in (("CPU", n_cpus), ("memory", memory)) if amount},
+        }
+        for number, (is_alive, n_cpus, memory) in enumerate(machines)
     ]

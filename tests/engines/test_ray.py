@@ -121,11 +121,14 @@ def test_what_cannot_be_used_is_refused(stand_in, monkeypatch, X):
         model.fit(open_source(X), client=stand_in)
 
 
-def test_another_version_on_the_workers_is_refused(stand_in, monkeypatch):
+def test_another_version_on_one_machine_is_refused(stand_in, monkeypatch):
     monkeypatch.setattr("cohirf.engines.ray.__version__", "0.0.1")
-    monkeypatch.setattr(stand_in, "get", lambda _: "0.0.2")
-    with pytest.raises(ModuleNotFoundError, match=r"version 0\.0\.2 .*install cohirf 0\.0\.1"):
+    versions = {"node:10.0.0.0": "0.0.1", "node:10.0.0.1": "0.0.2"}  # the others run no tasks
+    monkeypatch.setattr(stand_in, "get", lambda call: versions[next(iter(call.given["resources"]))])
+    with pytest.raises(ModuleNotFoundError, match=r"10\.0\.0\.1 has version 0\.0\.2 .* 0\.0\.1"):
         refuse_unready(stand_in)
+    versions["node:10.0.0.1"] = "0.0.1"
+    refuse_unready(stand_in)
 
 
 # ---- workers of Ray

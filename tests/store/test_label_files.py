@@ -47,6 +47,25 @@ def test_each_file_has_the_labels_of_its_rows(folder, tmp_path):
     assert next(iter(read(tmp_path / "labels").values()))["group"].to_pylist() == [10, 9, 8]
 
 
+@pytest.mark.parametrize("where", ["here", "s3"])
+def test_labels_of_files_that_are_gone_are_not_left_beside_others(where, folder, tmp_path):
+    with serving() as store:
+        target = str(tmp_path / "labels")
+        if where == "s3":
+            pytest.importorskip("obstore")
+            target = "s3://bucket/labels"
+        write_labels(LABELS, open_source(folder), target)
+        (folder / NAMES[1]).unlink()
+        with pytest.raises(FileExistsError, match=r"1 files of Parquet.*remove them.*b c"):
+            write_labels(LABELS[:8], open_source(folder), target, overwrite=True)
+        if where == "s3":
+            del store.content[f"bucket/labels/{NAMES[1]}"]
+        else:
+            (tmp_path / "labels" / NAMES[1]).unlink()
+            (tmp_path / "labels" / "_SUCCESS").touch()
+        assert len(write_labels(LABELS[:8], open_source(folder), target, overwrite=True)) == 2
+
+
 @pytest.mark.parametrize("ending", ["csv", "arrow"])
 def test_other_formats_have_parquet_files_of_labels(ending, tmp_path):
     (tmp_path / "rows").mkdir()

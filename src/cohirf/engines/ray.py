@@ -112,8 +112,8 @@ def find_smallest_node(ray: Any) -> tuple[int, int]:
 
 
 def refuse_unready(ray: Any) -> None:
-    """Raise if Ray is not connected to a cluster, or has no CPU there, or another version of this
-    package.
+    """Raise if Ray is not connected to a cluster, or has no CPU there, or if a machine of it has
+    another version of this package.
     """
     if not ray.is_initialized():
         raise TypeError(
@@ -122,12 +122,31 @@ def refuse_unready(ray: Any) -> None:
     if ray.cluster_resources().get("CPU", 0) < 1:
         raise ValueError("The Ray cluster has no CPU: start it with some, as ray.init(num_cpus=2).")
     with naming_faults():
-        found = ray.get(ray.remote(own_version).options(num_cpus=0).remote())
-    if found != __version__:
-        raise ModuleNotFoundError(
-            f"The workers of the Ray cluster have version {found} of cohirf: install cohirf "
-            f"{__version__} and the packages that the base method needs on every machine."
-        )
+        ask = ray.remote(own_version)
+        asked = {
+            name: ask.options(num_cpus=0, resources=place).remote()
+            for name, place in _machines(ray).items()
+        }
+        found = {name: ray.get(version) for name, version in asked.items()}
+    for name, version in found.items():
+        if version != __version__:
+            raise ModuleNotFoundError(
+                f"The Ray machine {name} has version {version} of cohirf: install cohirf "
+                f"{__version__} and the packages that the base method needs on every machine."
+            )
+
+
+def _machines(ray: Any) -> dict[str, dict[str, float]]:
+    """Return what a task asks for to run on each machine with a CPU: Ray gives each one a resource
+    with the name of its address.
+    """
+    machines = {}
+    for node in ray.nodes():
+        given = node["Resources"]
+        name = f"node:{node['NodeManagerAddress']}"
+        if node["Alive"] and given.get("CPU", 0) >= 1 and name in given:
+            machines[node["NodeManagerAddress"]] = {name: 0.001}
+    return machines
 
 
 def own_version() -> str:

@@ -54,7 +54,8 @@ def write_labels(
     Raises
     ------
     FileExistsError
-        If there is a file already, or another writer has been faster.
+        If there is a file already, or another writer has been faster. With ``overwrite=True``, if
+        there are files of Parquet that would not be replaced, such as labels of other files.
     TypeError
         If the data is not in files with named columns.
 
@@ -125,6 +126,16 @@ def refuse_label_folder(
     if there and not overwrite:
         raise FileExistsError(
             errno.EEXIST, "There are files already: pass overwrite=True or another folder", there[0]
+        )
+    # a reader of the folder would take them for labels of this data
+    ours = {_parts(file) for file in files}
+    left = [one for one in there if one.endswith(".parquet") and _parts(locate(one)) not in ours]
+    if left:
+        raise FileExistsError(
+            errno.EEXIST,
+            f"{len(left):,} files of Parquet in the folder do not belong to the files of the data: "
+            "remove them, or give another folder",
+            left[0],
         )
     return files
 
