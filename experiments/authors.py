@@ -24,7 +24,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from optuna.distributions import IntDistribution
 from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -38,12 +38,14 @@ from experiments.keeping import look_up, store
 from experiments.methods import (
     ALONE,
     KERNEL_K_MEANS,
+    VARIANTS,
     first_trial,
     make_model,
     search_space,
     with_floored_views,
 )
 from experiments.paper import METRICS, N_ROWS, RESULTS, Row, published
+from experiments.published_draws import DrawnAsPublished, SubspacesAsPublished
 from experiments.real_tables import TABLES
 from experiments.reasons import reason_for
 from experiments.sampler import authors_sampler
@@ -80,12 +82,16 @@ class Protocol(IntEnum):
     SHUFFLED : int
         Also with rows in the order that the authors' program shuffles them into, the seeds of its
         kernel K-Means, and its score for one cluster.
+    DRAWN : int
+        Also with the random draws of that program, not those of ``CoHiRF.as_published``: these
+        figures are shown beside the others.
     """
 
     SAMPLED = 4
     ALL_ROWS = 5
     AUTHORS = 6
     SHUFFLED = 7
+    DRAWN = 8
 
 
 def run(
@@ -123,14 +129,20 @@ def found_rows(budget: Budget, folder: Path) -> pd.DataFrame:
         searches = [
             find(folder, [replace(cell, protocol=int(protocol)) for cell in asked])
             for protocol in sorted(Protocol, reverse=True)
+            if protocol != Protocol.DRAWN
         ]
         # of equally many searches, those that are most like the authors'
         results = max(searches, key=count_done)
-        done = [found for found in results if is_done(found)]
-        if are_done(done):
+        done = with_scores([found for found in results if is_done(found)])
+        if done:
             rows[key] = done
         elif results and is_ahead(results, rows.get(key, [])):
             rows[key] = results
+        drawn = find(folder, [replace(cell, protocol=int(Protocol.DRAWN)) for cell in asked])
+        if len(drawn) == len(asked) and all(
+            found["n_done"] == found["n_trials"] for found in drawn
+        ):
+            rows[key] = [*rows[key], *drawn]
     wanted = [
         found for key, results in rows.items() if key[:3] in RESULTS for found in results if found
     ]
@@ -154,12 +166,11 @@ def is_done(found: dict[str, Any]) -> bool:
     return bool(found["n_done"] >= FEWEST_TRIALS * found["n_trials"])
 
 
-def are_done(results: list[dict[str, Any]]) -> bool:
-    """Tell whether searches had half of their trials or more, and all of them a score, or none, as
-    the paper's then.
+def with_scores(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the searches of which some trial has a score, or all of them if none has, since the
+    paper has figures then, too.
     """
-    is_scored = {found.get("is_scored", True) for found in results}
-    return len(is_scored) == 1 and all(is_done(found) for found in results)
+    return [found for found in results if found.get("is_scored", True)] or results
 
 
 def is_ahead(results: list[dict[str, Any]], earlier: list[dict[str, Any] | None]) -> bool:
@@ -211,6 +222,31 @@ def model_and_space(base: str, variant: str, n_rows: int) -> tuple[Any, dict[str
     return model, space | {"estimator__n_clusters": IntDistribution(2, 5)}
 
 
+def draw_as_published(
+    cell: Cell, space: dict[str, Any], first: dict[str, Any]
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Return a model that draws as the authors' program does, its ranges and first parameters."""
+    is_kernel = cell.base == KERNEL_K_MEANS
+    methods = {"DBSCAN": DBSCAN(), "SC-SRGF": SubspacesAsPublished()}
+    model: Any = methods.get(cell.base, KMeans())
+    if cell.variant != ALONE:
+        options = VARIANTS[cell.variant].options
+        model = DrawnAsPublished(
+            model,
+            features=RBFSampler(n_components=500) if is_kernel else None,
+            views=options.get("views", 1),
+            max_features=1.0,
+            threshold=options.get("consensus"),
+        )
+
+    def renamed(values: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name.replace("estimator__gamma", "features__gamma"): values[name] for name in values
+        }
+
+    return model, renamed(space), renamed(first)
+
+
 def names_as_authors(base: str, space: dict[str, Any]) -> dict[str, str]:
     """Return our names of the parameters that are searched, by the authors' names.
 
@@ -231,7 +267,7 @@ def names_as_authors(base: str, space: dict[str, Any]) -> dict[str, str]:
     return {
         name: ours
         for name, short in theirs.items()
-        for ours in (short, f"estimator__{short}")
+        for ours in (short, f"estimator__{short}", f"features__{short}")
         if ours in space
     }
 
@@ -278,11 +314,13 @@ def search(cell: Cell, folder: Path) -> dict[str, Any]:
         return found
     X, y = shuffle_rows(*data_for(cell.base, cell.data, cell.max_rows), cell.seed)
     model, space = model_and_space(cell.base, cell.variant, len(X))
+    first = first_trial(cell.base, space)
+    if cell.protocol == Protocol.DRAWN:
+        model, space, first = draw_as_published(cell, space, first)
     seeds = np.random.default_rng(cell.seed)
     with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
         warnings.simplefilter("ignore")  # of bad parameters
         names = names_as_authors(cell.base, space)
-        first = first_trial(cell.base, space)
         study = start_search({name: first[ours] for name, ours in names.items()}, cell.seed)
         trials: list[dict[str, Any]] = []
         while len(trials) < cell.n_trials:
@@ -370,6 +408,7 @@ class Line:
     ours: str
     verdict: str  # within, better, worse or not comparable; empty if it was not run
     found: pd.DataFrame  # the searches
+    drawn: str = ""  # ours with the random draws of the authors' program, if they were searched
 
     @property
     def is_whole(self) -> bool:
@@ -390,8 +429,8 @@ class Line:
 
     @property
     def is_equal(self) -> bool:
-        """Whether mean and spread are the paper's to the last digit."""
-        return self.ours == self.paper
+        """Whether mean and spread are the paper's to the last digit, with our draws or theirs."""
+        return self.paper in (self.ours, self.drawn)
 
 
 def lines_of(frame: pd.DataFrame) -> list[Line]:
@@ -404,13 +443,16 @@ def line_of(row: Row, metric: str, frame: pd.DataFrame) -> Line:
     figure = published(*row, metric)
     assert figure is not None
     is_row = (frame.data == row[0]) & (frame.base == row[1]) & (frame.variant == row[2])
-    found = frame[is_row & (frame.metric == metric)]
+    is_drawn = frame.protocol == Protocol.DRAWN
+    drawn = frame[is_row & (frame.metric == metric) & is_drawn]
+    found = frame[is_row & (frame.metric == metric) & ~is_drawn]
     ours, verdict = compare(found, figure)
     # the ARI does not grow with the number of clusters, and the authors score only few
     is_authors = (found.protocol >= Protocol.SAMPLED).all()
     if verdict == "not comparable" and (metric == "ari" or is_authors):
         verdict = mark(found.score.mean(), figure)
-    return Line(row, metric, with_spread(*figure), ours, verdict, found)
+    shown = "" if drawn.empty else compare(drawn, figure)[0]
+    return Line(row, metric, with_spread(*figure), ours, verdict, found, shown)
 
 
 def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
@@ -460,7 +502,7 @@ def summary_lines(lines: list[Line]) -> list[str]:
 
 def reason_lines(lines: list[Line]) -> list[str]:
     """Return a table of the figures that are not within, with what is known of the reason."""
-    table = ["| figure | paper | ours | | reason |", "| --- " * 5 + "|"]
+    table = ["| figure | paper | ours | | with their draws | reason |", "| --- " * 6 + "|"]
     for verdict in VERDICTS[1:][::-1]:
         for line in lines:
             if line.verdict == verdict:
@@ -471,7 +513,8 @@ def reason_lines(lines: list[Line]) -> list[str]:
                 elif is_sampled(line.found):
                     why = f"{why} {SAMPLED}".strip()
                 why = why or "Open."
-                table.append(f"| {name} | {line.paper} | {line.ours} | {verdict} | {why} |")
+                cells = [name, line.paper, line.ours, verdict, line.drawn, why]
+                table.append(f"| {' | '.join(cells)} |")
     return table
 
 

@@ -99,7 +99,8 @@ class SCSRGF(ClusterMixin, BaseEstimator):
     :class:`sklearn.cluster.SpectralClustering`: loops are left out, and eigenvectors are divided by
     the square roots of the degrees. They are found by the iteration that scikit-learn had then: if
     the graph has more connected parts than ``n_clusters``, it groups them by chance. Subspaces have
-    ``sampling_ratio`` of the features, rounded down.
+    ``sampling_ratio`` of the features, rounded down. The authors' program has as many iterations of
+    the fusion as affinities: pass ``n_fusion_iter=n_affinities`` for that.
 
     Time grows as ``n_samples ** 2 * n_neighbors * n_affinities * n_fusion_iter``. Memory is about
     ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. If that is too much, use it as the base
