@@ -260,10 +260,7 @@ def test_every_row_of_the_paper_is_listed_with_the_search_that_found_it(tmp_path
         "| iris | K-Means | alone | 0.618 ± 0.035 | 0.610 ± 0.014 | within | 2 | 60 | authors' |"
         in text
     )
-    assert (
-        "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.600 | worse | 1 | 60 | authors' |"
-        in text
-    )
+    assert "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.600 | worse | 1 | 60 | authors' |" in text
     assert (
         "| iris | kernel K-Means | alone | 0.641 ± 0.022 | 0.600 | worse | 1 | 60 | authors' |"
         in text
