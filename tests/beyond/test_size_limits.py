@@ -143,3 +143,17 @@ def test_limits_are_counts_shares_or_sums_of_weights(limits, mass, low, high):
 def test_impossible_limits_are_refused_with_the_numbers(limits, mass, message):
     with pytest.raises(ValueError, match=message):
         resolve_limits(limits, 3, 10, mass)
+
+
+def test_prices_cross_gaps_between_clusters():
+    # no row lies at a border where prices begin: nothing says how many rows a change moves
+    rng = np.random.default_rng(0)
+    sizes = rng.multinomial(3000, rng.dirichlet(np.ones(15)))
+    centres = 6 * rng.normal(size=(15, 5))
+    X = np.repeat(centres, sizes, axis=0) + rng.normal(size=(3000, 5))
+    costs = ((X[:, None] - centres) ** 2).sum(axis=2)
+    capacity = each(15, 200, 200)
+    assert np.abs(sizes - 200).sum() > 1500
+    prices = find_prices(costs, np.ones(3000), capacity, np.zeros(15))
+    held = np.bincount((costs + prices).argmin(axis=1), minlength=15).astype(float)
+    assert np.abs(find_imbalance(held, capacity, prices)).sum() < 60

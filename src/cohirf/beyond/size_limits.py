@@ -5,17 +5,18 @@ smallest and its largest size, and the sum of costs is least. Its dual has a *pr
 cluster: a row belongs to the cluster with the lowest sum of cost and price. A full cluster has a
 price above 0, one that lacks rows has a price below 0, and one in between has none.
 
-Prices are changed all at once, as long as that helps, and then raised and lowered cluster by
-cluster until few rows are too many. These move along
-shortest paths in a graph of the clusters, whose edges are the cheapest moves from one to another.
-That is a flow of minimum cost, so with rows of equal mass the result is the best one. Rows of
-different masses are a packing problem, which nobody solves exactly at this size: rows then move and
-swap until the limits hold, or an error says by how much they cannot be kept.
+Prices are changed all at once until few rows are too many, at first for soft borders where clusters
+lie apart. These rows move along shortest paths in a graph of the clusters, whose edges are the
+cheapest moves from one to another. That is a flow of minimum cost, so with rows of equal mass the
+result is the best one. Rows of different masses are a packing problem, which nobody solves exactly
+at this size: rows then move and swap until the limits hold, or an error says by how much they
+cannot be kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
@@ -39,7 +40,15 @@ class LimitPolicy:
     near_per_cluster: int = 4  # and for each cluster
     # of the mean density of borders, added to each: clusters that touch no other one have none
     least_density: float = 1e-6
-    sweeps: int = 10  # over the prices of all clusters
+    # of the gap within which as many rows lie as are imbalanced: the first width of soft borders
+    softness: float = 1 / 6
+    soft_widths: float = 12.0  # beyond which a row is in its cheapest cluster alone
+    soft_steps: int = 40  # by which borders become hard
+    narrowing: float = 0.35  # of borders, once prices fit their width
+    # of changes of prices in directions in which little mass moves, and its change after each
+    damping: float = 0.01
+    damping_change: float = 10.0
+    gain: float = 1e-4  # of the dual, as a share of what its slope promises
     # imbalanced rows for each cluster that are left to moves, which take longer for each row
     moved_per_cluster: float = 1.0
     swapped: int = 2000  # rows of each of two clusters that are tried for a swap
@@ -268,44 +277,27 @@ def _assign_equal(
 
 
 def find_prices(
-    costs: FloatArray,
-    mass: Mass,
-    capacity: Capacity,
-    prices: FloatArray,
-    n_sweeps: int = LIMIT.sweeps,
+    costs: FloatArray, mass: Mass, capacity: Capacity, prices: FloatArray
 ) -> FloatArray:
     """Return prices with which the clusters of lowest cost are about within their limits.
 
-    After steps of Newton's method, one price after the other gets the value that is best given the
-    others: coordinate ascent of the dual.
+    Steps of Newton's method are quick if rows lie at the borders of clusters. Where these lie in
+    gaps between clusters, borders are softened first.
     """
     n_clusters = costs.shape[1]
     if n_clusters == 1:
         return prices.copy()
     fewest = LIMIT.moved_per_cluster * n_clusters * float(mass.mean())
     prices, lowest = _approach_prices(costs, mass, capacity, prices, fewest)
-    prices = prices.copy()
-    columns = np.empty((0, 0))
-    for _ in range(n_sweeps):
-        held = _hold(lowest, mass, n_clusters)
-        if np.abs(find_imbalance(held, capacity, prices)).sum() <= fewest:
-            break
-        if columns.size == 0:
-            columns = np.ascontiguousarray(costs.T)
-        before = prices.copy()
-        for cluster in range(n_clusters):
-            is_best = lowest.best == cluster
-            margins = np.where(is_best, lowest.second_cost, lowest.best_cost) - columns[cluster]
-            price = _find_price(margins, mass, capacity.low[cluster], capacity.high[cluster])
-            if price == prices[cluster]:
-                continue
-            prices[cluster] = price
-            is_near = columns[cluster] + price < lowest.second_cost
-            changed = np.flatnonzero(is_best | is_near | (lowest.second == cluster))
-            lowest.put(changed, _find_two_lowest(costs[changed] + prices))
-        if np.array_equal(prices, before):
-            break
-    return prices
+    excess = find_imbalance(_hold(lowest, mass, n_clusters), capacity, prices)
+    if float(np.abs(excess).sum()) <= fewest:
+        return prices
+    gaps = lowest.second_cost - lowest.best_cost
+    n_near = min(int(np.abs(excess).sum() / float(mass.mean())), len(gaps) - 1)
+    width = LIMIT.softness * float(np.partition(gaps, n_near)[n_near])
+    if not 0 < width < np.inf:
+        return prices
+    return _soften_borders(costs, mass, capacity, prices, width, fewest)
 
 
 def _approach_prices(
@@ -331,8 +323,7 @@ def _approach_prices(
             break
         share = min(1.0, 2 * share)
         for _ in range(LIMIT.halvings + 1):
-            new = prices + share * change
-            new[new * prices < 0] = 0  # a full cluster and one that lacks rows have other targets
+            new = _keep_sides(prices + share * change, prices, capacity)
             found = _find_two_lowest(costs + new)
             left = find_imbalance(_hold(found, mass, n_clusters), capacity, new)
             if float(np.abs(left).sum()) < total * (1 - share / 4):
@@ -389,13 +380,6 @@ class TwoLowest:
     best_cost: FloatArray
     second_cost: FloatArray
 
-    def put(self, rows: IntArray, of_rows: TwoLowest) -> None:
-        """Replace those of some rows."""
-        self.best[rows] = of_rows.best
-        self.second[rows] = of_rows.second
-        self.best_cost[rows] = of_rows.best_cost
-        self.second_cost[rows] = of_rows.second_cost
-
 
 def _find_two_lowest(priced: FloatArray) -> TwoLowest:
     """Return the two cheapest clusters of each row; ``priced`` is overwritten."""
@@ -407,47 +391,120 @@ def _find_two_lowest(priced: FloatArray) -> TwoLowest:
     return TwoLowest(best, second, best_cost, priced[rows, second])
 
 
-def _find_price(margins: FloatArray, mass: Mass, low: float, high: float) -> float:
-    """Return the price nearest to 0 with which a cluster is within its limits.
+@dataclass(frozen=True)
+class SoftBorders:
+    """Rows shared among clusters whose priced costs are nearly the lowest.
 
-    A row is in the cluster if its margin is above the price.
-
-    Examples
-    --------
-    >>> margins = np.array([4.0, 1.0, -2.0, -5.0])
-    >>> [_find_price(margins, np.ones(4), low, high) for low, high in [(1, 2), (0, 1), (3, 3)]]
-    [0.0, 2.5, -3.5]
+    The share of a cluster falls with what it costs more than the lowest, by a factor of e for each
+    ``width``.
     """
-    inside = margins > 0
-    held = float(mass[inside].sum())
-    if low <= held <= high:
-        return 0.0
-    n_seen = max(int(np.count_nonzero(inside)), 1)
-    if held < low:
-        n_seen *= 2
-    while True:  # only the rows with the highest margins are sorted
-        order = _highest(margins, n_seen)
-        filled = np.cumsum(mass[order])
-        if held > high or filled[-1] > low or len(order) == len(margins):
+
+    prices: FloatArray
+    width: float
+    dual: float  # which prices are to raise
+    excess: FloatArray  # of each cluster
+    hard_excess: FloatArray  # if each row is in its cheapest cluster alone
+    shares: FloatArray  # of the rows that are shared, in each cluster
+    mass: Mass  # of these rows
+
+    @classmethod
+    def of(
+        cls, costs: FloatArray, mass: Mass, capacity: Capacity, prices: FloatArray, width: float
+    ) -> SoftBorders:
+        """Share out rows."""
+        n_clusters = len(prices)
+        above = costs + prices
+        best: IntArray = above.argmin(axis=1)
+        lowest = above[np.arange(len(above)), best]
+        above -= lowest[:, None]
+        n_near = np.count_nonzero(above < LIMIT.soft_widths * width, axis=1)
+        shared = np.flatnonzero(n_near > 1)
+        shares: FloatArray = above[shared]
+        with np.errstate(over="ignore"):  # the share of what is so much more expensive is 0
+            shares /= -width
+        np.exp(shares, out=shares)
+        sums = shares.sum(axis=1)
+        shares /= sums[:, None]
+        own = mass[shared]
+        hard = np.bincount(best, weights=mass, minlength=n_clusters).astype(np.float64)
+        held = hard - np.bincount(best[shared], weights=own, minlength=n_clusters) + own @ shares
+        paid = float(np.where(prices > 0, capacity.high, capacity.low) @ prices)
+        dual = float(mass @ lowest) - width * float(own @ np.log(sums)) - paid
+        excess = find_imbalance(held, capacity, prices)
+        hard_excess = find_imbalance(hard, capacity, prices)
+        return cls(prices, width, dual, excess, hard_excess, shares, own)
+
+    def find_slopes(self) -> FloatArray:
+        """Return how the mass of clusters falls with prices."""
+        slopes = np.diag(self.mass @ self.shares)
+        slopes -= self.shares.T @ (self.shares * self.mass[:, None])
+        with np.errstate(over="ignore"):
+            return slopes / self.width
+
+
+def _soften_borders(
+    costs: FloatArray,
+    mass: Mass,
+    capacity: Capacity,
+    prices: FloatArray,
+    width: float,
+    fewest: float,
+) -> FloatArray:
+    """Return prices for borders of less and less width, from soft to hard ones.
+
+    Each is found by steps of Newton's method, damped as by Levenberg and Marquardt until the dual
+    rises: it is smooth, and has one top.
+    """
+    of_share = partial(SoftBorders.of, costs, mass, capacity)
+    soft = of_share(prices, width)
+    found = soft
+    damping = LIMIT.damping
+    n_left = LIMIT.soft_steps
+    of_wider = np.inf  # what was imbalanced before borders were narrowed
+    while n_left > 0 and float(np.abs(found.hard_excess).sum()) > fewest:
+        slopes = soft.find_slopes()
+        scale = float(mass.sum()) / len(prices) / soft.width
+        if not np.isfinite(slopes).all() or not np.isfinite(scale):
             break
-        n_seen *= 4
-    if held > high:
-        n_in = int(np.searchsorted(filled, high, side="right"))
-    else:
-        n_in = min(int(np.searchsorted(filled, low, side="left")) + 1, len(order))
-    if n_in == 0:
-        return float(margins[order[0]] + 1)
-    if n_in == len(order):
-        return float(margins[order[-1]] - 1)
-    return float(margins[order[n_in - 1]] + margins[order[n_in]]) / 2
+        while n_left > 0:
+            new = _step_softly(soft, slopes, damping * scale, capacity)
+            after = of_share(new, soft.width)
+            n_left -= 1
+            if after.dual > soft.dual + LIMIT.gain * float(soft.excess @ (new - soft.prices)):
+                break
+            damping *= LIMIT.damping_change
+        soft = after
+        damping /= LIMIT.damping_change
+        if np.abs(soft.hard_excess).sum() < np.abs(found.hard_excess).sum():
+            found = soft
+        of_hard = float(np.abs(soft.hard_excess).sum())
+        if np.abs(soft.excess).sum() < of_hard / 2:
+            if of_hard >= of_wider:  # so few rows that prices cannot divide them better
+                break
+            of_wider = of_hard
+            soft = of_share(soft.prices, soft.width * LIMIT.narrowing)
+            n_left -= 1
+    return found.prices
 
 
-def _highest(values: FloatArray, n_highest: int) -> IntArray:
-    """Return the numbers of the highest values, highest first."""
-    if n_highest >= len(values):
-        return np.argsort(-values, kind="stable")
-    some = np.argpartition(-values, n_highest)[:n_highest]
-    return some[np.argsort(-values[some], kind="stable")]
+def _step_softly(
+    soft: SoftBorders, slopes: FloatArray, damping: float, capacity: Capacity
+) -> FloatArray:
+    """Return the prices after a damped step of Newton's method."""
+    is_free = (soft.prices != 0) | (soft.excess != 0)
+    damped = slopes[np.ix_(is_free, is_free)]
+    damped[np.diag_indices_from(damped)] += damping
+    new = soft.prices.copy()
+    new[is_free] += np.linalg.solve(damped, soft.excess[is_free])
+    return _keep_sides(new, soft.prices, capacity)
+
+
+def _keep_sides(new: FloatArray, former: FloatArray, capacity: Capacity) -> FloatArray:
+    """Return prices that do not cross 0: full clusters and those that lack rows have other targets,
+    unless both limits are the same.
+    """
+    crosses = (new * former < 0) & (capacity.low < capacity.high)
+    return np.where(crosses, 0.0, new)
 
 
 def find_imbalance(held: FloatArray, capacity: Capacity, prices: FloatArray) -> FloatArray:

@@ -163,9 +163,7 @@ def _move_within(
     least_gain = END.limited_tolerance * float(variance * sample.mass.sum())
     for _ in range(END.limited_iterations):
         costs = found.measure(sample.values)
-        # prices of the first iteration are far away; later ones begin with those before
-        n_sweeps = LIMIT.sweeps if labels is None else END.limited_sweeps
-        prices = find_prices(costs, sample.mass, capacity, found.prices, n_sweeps)
+        prices = find_prices(costs, sample.mass, capacity, found.prices)
         former = labels
         labels = (costs + prices).argmin(axis=1)
         former_cost = cost
@@ -180,8 +178,20 @@ def _move_within(
             sample.values, np.searchsorted(present, labels), len(present), sample.mass
         )
         moved[present] = as_array(means)
+        # an empty one would stay where it was, which another one may have now: equal centres have
+        # no border
+        empty = np.setdiff1d(np.arange(n_clusters), present)[: len(labels)]
+        if len(empty):
+            moved[empty] = as_array(sample.values[_find_far(sample, costs, labels, len(empty))])
         found = replace(found, centres=moved)
     return found, cost
+
+
+def _find_far(sample: SampleOfFit, costs: FloatArray, labels: IntArray, n_far: int) -> IntArray:
+    """Return the rows that are farthest from the centres of their clusters."""
+    own = costs[np.arange(len(labels)), labels]
+    squares = own + (as_array(sample.values) ** 2).sum(axis=1)
+    return np.argsort(-squares, kind="stable")[:n_far]
 
 
 # ---- all rows

@@ -41,12 +41,10 @@ class EndPolicy:
     moved_rows: int = 10_000
     moved_per_cluster: int = 200
     # Within limits of sizes: iterations by which centres move, unless costs fall by less than a
-    # share of the variance of all rows; sweeps over prices in each; and how often centres begin
-    # anew on a sample, if that takes at most the last number of distances. Measured:
-    # ``docs/choose/limits.rst``.
+    # share of the variance of all rows; and how often centres begin anew on a sample, if that takes
+    # at most the last number of distances. Measured: ``docs/choose/limits.rst``.
     limited_iterations: int = 30
     limited_tolerance: float = 1e-5
-    limited_sweeps: int = 4
     limited_starts: int = 8
     limited_values: int = 2**18
     # The heaviest leaves of a cluster, to which rows with links are near or far. No table: a fit
