@@ -408,7 +408,9 @@ class Line:
     ours: str
     verdict: str  # within, better, worse or not comparable; empty if it was not run
     found: pd.DataFrame  # the searches
-    drawn: str = ""  # ours with the random draws of the authors' program, if they were searched
+    # ours with the random draws of the authors' program, and its verdict, if it was searched
+    drawn: str = ""
+    drawn_verdict: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -451,8 +453,7 @@ def line_of(row: Row, metric: str, frame: pd.DataFrame) -> Line:
     is_authors = (found.protocol >= Protocol.SAMPLED).all()
     if verdict == "not comparable" and (metric == "ari" or is_authors):
         verdict = mark(found.score.mean(), figure)
-    shown = "" if drawn.empty else compare(drawn, figure)[0]
-    return Line(row, metric, with_spread(*figure), ours, verdict, found, shown)
+    return Line(row, metric, with_spread(*figure), ours, verdict, found, *compare(drawn, figure))
 
 
 def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
@@ -467,7 +468,7 @@ def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
     lines = lines_of(frame)
     text = ["# The paper's rows, searched as the authors' program does", ""]
     text += [*describe_run(f"python -m experiments authors --budget {budget}"), ""]
-    text += ["## All figures", "", *summary_lines(lines), ""]
+    text += ["## All figures", "", *summary_lines(lines), "", count_draws(lines), ""]
     text += ["## What is not within", "", *reason_lines(lines), ""]
     text += [
         "*Earlier* rows below follow the text of the paper, not the authors' program.",
@@ -512,10 +513,28 @@ def reason_lines(lines: list[Line]) -> list[str]:
                     why = f"{why} {say_effort(line)}".strip()
                 elif is_sampled(line.found):
                     why = f"{why} {SAMPLED}".strip()
-                why = why or "Open."
+                why = f"{say_draws(line)} {why or 'Open.'}".strip()
                 cells = [name, line.paper, line.ours, verdict, line.drawn, why]
                 table.append(f"| {' | '.join(cells)} |")
     return table
+
+
+def say_draws(line: Line) -> str:
+    """Return in words what the random draws explain."""
+    if line.drawn == line.paper:
+        return "With the draws of the authors' program it is the paper's."
+    return "With the draws of the authors' program it is within." * (line.drawn_verdict == "within")
+
+
+def count_draws(lines: list[Line]) -> str:
+    """Return in words how many worse figures the random draws explain."""
+    worse = [line for line in lines if line.verdict == "worse"]
+    explained = [line for line in worse if line.drawn_verdict == "within"]
+    equal = sum(line.drawn == line.paper for line in explained)
+    return (
+        f"With the random draws of the authors' program instead of ours, {len(explained)} of the "
+        f"{len(worse)} worse figures are within, {equal} of them to the last digit."
+    )
 
 
 def say_effort(line: Line) -> str:
