@@ -920,3 +920,13 @@ def test_a_table_of_distances_is_said_to_be_one():
     assert said in opening_of(frame, 2).sizes
     frame.iloc[0, 1] += 1
     assert said not in opening_of(frame, 2).sizes
+
+
+def test_clusters_that_follow_each_other_in_a_counter_are_said_to():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"Year": np.arange(1970, 2010), "x": np.repeat([0, 9], 20)})
+    frame["x"] += rng.normal(size=40)
+    said = "Year was left out; each cluster is one stretch of rows that follow each other."
+    assert said in opening_of(frame, 2).exceptions
+    frame["x"] = rng.permutation(frame["x"])
+    assert "stretch" not in opening_of(frame, 2).exceptions

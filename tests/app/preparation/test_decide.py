@@ -267,6 +267,13 @@ def test_all_that_cannot_be_read_as_it_seems_is_said_with_a_remedy():
     )
     with pytest.warns(UserWarning, match=re.escape(said)):
         prepare(frame)
+    levels = np.where(RNG.random(N) < 0.8, "0_no", "1_yes")  # one number has each unit
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (
+            prepare(pd.DataFrame({"x": X, "sod": levels})).preparation.columns[1].reason
+            == "2 levels"
+        )
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ from cohirf.app.explain.words import (
     shorten,
     uncapitalised,
 )
-from cohirf.app.preparation import Boolean, Category
+from cohirf.app.preparation import Boolean, Category, LeftOut
 from cohirf.app.preparation.decide import BLOCKS, NAMED
 from cohirf.hierarchy import (
     STROKES,
@@ -1185,6 +1185,7 @@ def say_exceptions(description: Description, data: Any) -> str:
     if blocks:
         verbs = ("was", "it numbers") if len(blocks) == 1 else ("were", "they number")
         said.append(f"{join_words(blocks)} {verbs[0]} left out: {verbs[1]} blocks of rows.")
+    said += _say_stretches(description, data)
     said += _say_filled(description, data)
     if names := description.name_noise(data):
         is_one = len(names) == 1
@@ -1206,6 +1207,24 @@ def say_exceptions(description: Description, data: Any) -> str:
         filled = "values in fewer than half of the columns that were used; the rest was filled"
         said.append(f"{count_of(n_filled, 'row')}{such_as} {have} {filled}.")
     return " ".join(said)
+
+
+def _say_stretches(description: Description, data: Any) -> list[str]:
+    """Return that each cluster is rows that follow each other, if so, and a column that counts the
+    rows, such as years, was left out.
+    """
+    names = [
+        str(column.name)
+        for column in data.preparation.columns
+        if isinstance(column, LeftOut) and column.reason.startswith("counts the rows")
+    ]
+    labels = np.asarray(description.model.labels_)
+    labels = labels[labels >= 0]
+    n_stretches = 1 + int(np.count_nonzero(np.diff(labels)))
+    if not names or not 1 < n_stretches == len(description.sizes):
+        return []
+    counter = f"{join_words(names)} {'was' if len(names) == 1 else 'were'} left out"
+    return [f"{counter}; each cluster is one stretch of rows that follow each other."]
 
 
 def _say_filled(description: Description, data: Any) -> list[str]:

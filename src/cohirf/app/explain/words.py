@@ -28,7 +28,6 @@ REPLACED = {
     "age": ("older", "younger"),
     "height": ("tall", "short"),
     "length": ("long", "short"),
-    "size": ("large", "small"),
     "weight": ("heavy", "light"),
     "width": ("wide", "narrow"),
 }
@@ -36,6 +35,7 @@ REPLACED = {
 KEPT = {
     "distance": ("long", "short"),
     "duration": ("long", "short"),
+    "size": ("large", "small"),
     "tenure": ("long", "short"),
     "time": ("long", "short"),
     "year": ("late", "early"),

@@ -222,6 +222,8 @@ def find_doubt(found: Evidence, column: Column) -> str | None:
     is_text_now = isinstance(column, Category) or _is_left_text(column)
     if best is None or not is_mixed or not is_text_now or found.wish is not None:
         return None
+    if getattr(best.reading, "unit", "") and best.low == best.high:  # 0_no beside 1_yes: levels
+        return None
     kind = "date" if isinstance(best.reading, DateReading) else "number"
     taken = "a category" if isinstance(column, Category) else "text, and left out"
     as_read = setting("kinds", {found.name: kind})
