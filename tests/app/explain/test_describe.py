@@ -930,3 +930,6 @@ def test_clusters_that_follow_each_other_in_a_counter_are_said_to():
     assert said in opening_of(frame, 2).exceptions
     frame["x"] = rng.permutation(frame["x"])
     assert "stretch" not in opening_of(frame, 2).exceptions
+    assert "only" not in opening_of(frame, 2).exceptions
+    said = "Of 3 columns, only x was used."
+    assert said in opening_of(frame.assign(same="a"), 2).exceptions

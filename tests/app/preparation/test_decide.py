@@ -225,9 +225,9 @@ STORIES = ["1Story"] * 50 + ["2Story"] * 30 + ["1.5Fin", "1.5Unf", "SFoyer", "SL
     [
         # what pandas writes of a flag with gaps
         (["0.0", "1.0", None, "1.0"] * 50, "boolean", ""),
-        (["1Fam"] * 80 + ["2fmCon", "Duplex", "Twnhs", "TwnhsE"] * 5, "category", "'2fmCon'"),
+        (["1Fam"] * 80 + ["2fmCon", "Duplex", "Twnhs", "TwnhsE"] * 5, "category", ""),
         (STORIES, "category", "'1.5Fin'"),
-        (["1. White"] * 80 + ["2. Black", "3. Asian", "4. Other"] * 6, "category", "'2. Black'"),
+        (["1. White"] * 80 + ["2. Black", "3. Asian", "4. Other"] * 6, "category", ""),
         (["4", "6", "8", "5"] * 23 + ["rotary"], "number", "'rotary'"),
         ([*(str(number**2 % 89) for number in range(60)), "[98]", "1/2"], "number", "'[98]'"),
         ([f"{a}, {a + 3}, 8" for a in range(40)] + list("12345678"), "id", ""),
@@ -261,9 +261,9 @@ def test_a_column_with_no_value_in_a_whole_block_is_prepared(monkeypatch):
 def test_all_that_cannot_be_read_as_it_seems_is_said_with_a_remedy():
     frame = pd.DataFrame({"style": STORIES, "x": np.resize(X, len(STORIES))})
     said = (
-        "The table: column 'style' has 80 of 100 cells that are numbers, and others such as "
-        "'1.5Fin': it is taken as a category; give kinds={'style': 'number'} to take the others as "
-        "missing."
+        "The table: column 'style' has 80 of 100 cells that are numbers with 'Story', and others "
+        "such as '1.5Fin': it is taken as a category; give kinds={'style': 'number'} to take the "
+        "others as missing."
     )
     with pytest.warns(UserWarning, match=re.escape(said)):
         prepare(frame)

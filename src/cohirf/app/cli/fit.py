@@ -53,7 +53,7 @@ from cohirf.app.explain import (
     make_headline,
     name_topics,
 )
-from cohirf.app.explain.describe import find_made
+from cohirf.app.explain.describe import find_made, frees_others
 from cohirf.app.explain.words import join_words
 from cohirf.app.preparation import Classes, Data, Prepared, prepare
 from cohirf.app.preparation.data import find_column, read_length
@@ -155,7 +155,8 @@ def fit_file(
         document["numbers"],
         judged=console.as_json or not console.quiet,
     )
-    if description.repeated and (repeated := find_made(description, prepared)):
+    repeated = find_made(description, prepared) if description.repeated else []
+    if repeated and frees_others(description, prepared, repeated):
         console.note(_offer_without(repeated))
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []

@@ -936,7 +936,8 @@ def _has_clear_groups(description: Description, choice: Choice | None) -> bool:
 def say_slices(description: Description, n_clusters: int) -> list[Fact]:
     """Return what clusters are that are no groups: slices, or pieces of one line."""
     found = description.badly_fitting
-    if found.is_line and not description.repeated:
+    is_one_column = description.model.n_features_in_ == 1
+    if found.is_line and not is_one_column and not description.repeated:
         words = f"they lie along one line, cut here into {n_clusters:,} pieces"
         return [Fact(words, "along one line", found.along_line)]
     return [Fact(f"these {n_clusters:,} slices are one way to sort them", "slices", n_clusters)]
@@ -989,7 +990,7 @@ def _judge(
         has_gaps = len(description.sizes) == 1 or is_apart
         trust, tone = say_trust(diagnosis, has_gaps=has_gaps, is_clear=is_clear)
     made = [] if data is None else find_made(description, data)
-    if not made or is_apart or tone == "poor" or not _frees_others(description, data, made):
+    if not made or is_apart or tone == "poor" or not frees_others(description, data, made):
         return trust, tone
     others = {shorten(column.name) for column in data.preparation.kept} - {*made}
     where = "the other columns" if len(others) > 1 else f"the other column, {others.pop()}"
@@ -997,7 +998,7 @@ def _judge(
     return advice if description.repeated else f"{trust} {advice}".lstrip(), "fair"
 
 
-def _frees_others(description: Description, data: Any, made: Sequence[str]) -> bool:
+def frees_others(description: Description, data: Any, made: Sequence[str]) -> bool:
     """Return whether the clusters are others without some columns: the others do not tell the
     clusters, and are not one that has levels alone.
     """
@@ -1206,6 +1207,12 @@ def say_exceptions(description: Description, data: Any) -> str:
         have = "has" if n_filled == 1 else "have"
         filled = "values in fewer than half of the columns that were used; the rest was filled"
         said.append(f"{count_of(n_filled, 'row')}{such_as} {have} {filled}.")
+    columns = data.preparation.columns
+    used = [str(column.name) for column in data.preparation.kept]
+    if 2 * len(used) < len(columns):
+        which = used[0] if len(used) == 1 else count_of(len(used), "column")
+        was = "was" if len(used) == 1 else "were"
+        said.append(f"Of {len(columns):,} columns, only {which} {was} used.")
     return " ".join(said)
 
 

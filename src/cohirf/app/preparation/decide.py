@@ -222,15 +222,17 @@ def find_doubt(found: Evidence, column: Column) -> str | None:
     is_text_now = isinstance(column, Category) or _is_left_text(column)
     if best is None or not is_mixed or not is_text_now or found.wish is not None:
         return None
-    if getattr(best.reading, "unit", "") and best.low == best.high:  # 0_no beside 1_yes: levels
+    unit = "" if isinstance(best.reading, DateReading) else best.reading.unit
+    if unit and best.low == best.high:  # 0_no beside 1_yes: levels
         return None
     kind = "date" if isinstance(best.reading, DateReading) else "number"
+    of_unit = f" with {unit!r}" if unit else ""
     taken = "a category" if isinstance(column, Category) else "text, and left out"
     as_read = setting("kinds", {found.name: kind})
     return (
-        f"has {best.n_read:,} of {found.n_present:,} cells that are {kind}s, and others such as "
-        f"{abridge(best.first[0][1])!r}: it is taken as {taken}; give {as_read} to take the others "
-        "as missing"
+        f"has {best.n_read:,} of {found.n_present:,} cells that are {kind}s{of_unit}, and others "
+        f"such as {abridge(best.first[0][1])!r}: it is taken as {taken}; give {as_read} to take "
+        "the others as missing"
     )
 
 
