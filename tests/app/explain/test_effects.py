@@ -260,8 +260,8 @@ def test_a_few_huge_numbers_do_not_say_what_a_cluster_is():
     assert [
         [trait.phrase for trait in some] for some in find_traits(table, labels, np.array([0, 1]))
     ] == [
-        ["small"],
-        ["large"],
+        ["small size"],
+        ["large size"],
     ]
 
 
