@@ -203,6 +203,21 @@ def test_fused_graph_is_symmetric_and_does_not_depend_on_the_number_of_threads(v
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.parametrize("rescale", [True, False])
+def test_an_affinity_that_is_there_twice_is_fused_as_two_equal_ones(views, rescale):
+    first, second = views[0], views[1]
+    one = build_local_affinity(first, N_NEIGHBORS)
+    shared = fuse_affinities(
+        [one, build_local_affinity(second, N_NEIGHBORS), one], 3, rescale=rescale
+    )
+    apart = fuse_affinities(
+        [build_local_affinity(view, N_NEIGHBORS) for view in (first, second, first)],
+        3,
+        rescale=rescale,
+    )
+    np.testing.assert_array_equal(shared, apart)
+
+
 def test_neighbors_are_sparse_and_leave_out_the_row_itself(views):
     neighbors = build_local_affinity(views[0], N_NEIGHBORS).neighbors
     assert neighbors.nnz == N_NEIGHBORS * len(views[0])

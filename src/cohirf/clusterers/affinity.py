@@ -165,14 +165,16 @@ def fuse_affinities(
     normalised again, where S is the sparse matrix of its own neighbours. Without ``rescale`` the
     identity is added instead, as the authors of CoHiRF do. If there is only one affinity, its own P
     is used instead of the mean. The product takes O(n_rows ** 2 * n_neighbors) operations. The
-    status matrices are overwritten, and one more matrix of this size is allocated per thread. The
-    result is symmetric, and does not depend on the number of threads.
+    status matrices are overwritten, and one more matrix of this size is allocated per thread. An
+    affinity that is there several times is computed once. The result is symmetric, and does not
+    depend on the number of threads.
     """
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
     n_others = len(affinities) - 1
-    # sliced once, not in each iteration
-    blocks = [(affinity, neighbors_in_blocks(affinity)) for affinity in affinities]
+    # sliced once, not in each iteration; equal affinities stay equal
+    distinct = {id(affinity): affinity for affinity in affinities}.values()
+    blocks = [(affinity, neighbors_in_blocks(affinity)) for affinity in distinct]
     for _ in range(n_iter):
         map_in_threads(lambda task: diffuse(*task, total, n_others, rescale=rescale), blocks)
         add_up(affinities, total)

@@ -202,10 +202,14 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         size = self.sampling_ratio * n_features
         size = max(1, int(size) if self.graph == "published" else round(size))
         subspaces = draw_subspaces(n_features, self.n_affinities, size, rng)
-        affinities = map_in_threads(
+        # of few features there are few subspaces: one that is drawn twice is computed once
+        distinct = {subspace.tobytes(): subspace for subspace in subspaces}
+        built = map_in_threads(
             lambda subspace: _build_subspace_affinity(X, subspace, self.n_neighbors, self.graph),
-            subspaces,
+            list(distinct.values()),
         )
+        affinity_of = dict(zip(distinct, built, strict=True))
+        affinities = [affinity_of[subspace.tobytes()] for subspace in subspaces]
         fused = fuse_affinities(affinities, self.n_fusion_iter, rescale=self.graph != "published")
         if self.graph == "published":
             fused /= fused.sum(axis=1, keepdims=True)
