@@ -19,6 +19,10 @@ class ReadingPolicy:
     unit: int = 5  # characters of the longest unit
     # seconds since 1970 of the year 1000: earlier ones had two digits, and were read as four
     first_date: int = -30_610_224_000
+    # seconds since 1970 of the year 2030, from which on years of two digits are 100 years earlier;
+    # and of 100 years
+    two_digits: int = 1_893_456_000
+    century: int = 36_525 * 86_400
     # messages
     named_cells: int = 5
     cell: int = 40  # characters

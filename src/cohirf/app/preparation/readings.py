@@ -109,7 +109,7 @@ class NumberReading:
 class DateReading:
     """Dates, times of day, or both, in a format of strptime.
 
-    Fractions of seconds and time zones are cut off.
+    Years of two digits are 1930 to 2029. Fractions of seconds and time zones are cut off.
     """
 
     format: str
@@ -135,6 +135,8 @@ class DateReading:
         if not self.has_day:
             return values
         values = np.where(values < READING.first_date, np.nan, values)
+        if "%y" in self._in_full:  # 30 to 99 are 1930 to 1999; for Arrow, 30 to 68 are 2030 to 2068
+            values = np.where(values >= READING.two_digits, values - READING.century, values)
         pc = compute()
         early = np.flatnonzero(_bools(pc.less_equal(pc.day(moments), 3)))
         # or a day that does not exist, such as 31 February, which Arrow reads as 2 March
