@@ -51,6 +51,9 @@ def main() -> None:
                 "only_kept": arguments.write,
                 "n_jobs": arguments.n_jobs,
                 "metrics": arguments.metrics,
+                "data": arguments.data,
+                "bases": arguments.bases,
+                "drawn": arguments.drawn,
             }
             authors.run(arguments.budget, folder, say, **options)
         else:
@@ -99,11 +102,15 @@ def parse() -> argparse.Namespace:
         default="small",
         help="small: 3 trials, 2 seeds, 300 rows; full: 60, 5 and all",
     )
+    parser.add_argument("--bases", nargs="*", choices=BASES, help="tune these base methods only")
+    parser.add_argument("--metrics", nargs="*", choices=METRICS, help="tune for these metrics only")
     parser.add_argument(
-        "--bases", nargs="*", choices=BASES, help="of a table, tune these base methods only"
+        "--data", nargs="*", choices=authors.SIZES, help="of authors, search these data sets only"
     )
     parser.add_argument(
-        "--metrics", nargs="*", choices=METRICS, help="of a table, tune for these metrics only"
+        "--drawn",
+        action="store_true",
+        help="of authors, search with the random draws of the authors' program",
     )
     parser.add_argument(
         "--write", action="store_true", help="write what there is, and compute nothing"
