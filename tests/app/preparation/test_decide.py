@@ -1,6 +1,7 @@
 """What a column is, decided from its cells."""
 
 import datetime
+import json
 import re
 import warnings
 
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cohirf.app.preparation import DataError, prepare
+from cohirf.app.preparation import DataError, Preparation, prepare
 from cohirf.app.preparation.policy import DECISION, READING, SCALE
 
 RNG = np.random.default_rng(0)
@@ -583,3 +584,18 @@ def test_tickets_of_which_many_are_whole_numbers_are_names():
     frame = pd.DataFrame({"ticket": tickets, "x": np.arange(200) % 7})
     with pytest.warns(UserWarning, match="give kinds={'ticket': 'number'}"):
         assert prepare(frame).preparation.describe()[0].kind in ("id", "text")
+
+
+def test_years_of_two_digits_are_one_stretch_of_a_column_and_of_new_rows():
+    rng = np.random.default_rng(0)
+    days = [
+        f"{rng.integers(1, 29):02d}.{rng.integers(1, 13):02d}.{year}"
+        for year in rng.permutation(np.repeat(np.arange(22, 48), 4))
+    ]
+    prepared = prepare(pd.DataFrame({"born": days}), scaling="none")
+    (note,) = prepared.preparation.describe()
+    assert "years of two digits are 1922 to 1947" in note.note
+    learned = Preparation.from_json(json.loads(json.dumps(prepared.preparation.to_json())))
+    new = learned.apply(pd.DataFrame({"born": ["31.12.29", "01.01.30", "01.01.21"]})).array()[:, 0]
+    moments = new.astype("datetime64[D]")
+    assert moments.astype(str).tolist() == ["1929-12-31", "1930-01-01", "1921-01-01"]

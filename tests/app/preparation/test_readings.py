@@ -9,7 +9,9 @@ from cohirf.app.preparation.readings import (
     NumberReading,
     clean_text,
     find_date_formats,
+    find_first_year,
     find_unit,
+    years_of,
 )
 
 
@@ -124,6 +126,40 @@ def test_formats_of_dates_are_found(text, form, moment):
     assert np.datetime64(
         int(DateReading(form).read(pa.array([text])).values[0]), "s"
     ) == np.datetime64(moment)
+
+
+@pytest.mark.parametrize(
+    ("years", "found"),
+    [
+        (range(1922, 1948), (1922, 1947)),
+        (range(2020, 2040), (2020, 2039)),  # as many from 1930 on as up to 2029: the later
+        (range(1915, 1956, 5), (1915, 1955)),
+        (range(1900, 1966), (1900, 1965)),
+        (range(1950, 2026), (1950, 2025)),
+        (range(1931, 2030), (1931, 2029)),
+        ([*range(1922, 1932), *range(1990, 2003)], (1990, 2031)),
+        (range(2000, 2100), (1930, 2029)),  # no gap
+        (range(1928, 2025), (1930, 2029)),  # a short gap may be chance
+        ([2030], (1930, 1930)),
+        ([], None),
+    ],
+)
+def test_years_of_two_digits_are_cut_at_their_longest_gap(years, found):
+    cells = [f"01.02.{year % 100:02d}" for year in years]
+    reading = DateReading("%d.%m.%y", find_first_year(years))
+    read = years_of(reading.read(pa.array(cells, pa.string())).values).tolist()
+    assert (min(read), max(read)) == found if cells else reading == DateReading("%d.%m.%y")
+
+
+def test_years_of_two_digits_keep_their_days_in_another_century():
+    reading = DateReading("%d.%m.%y %H:%M", 1900)
+    assert reading.read(
+        pa.array(["01.01.00 9:30", "29.02.00 9:30", "01.03.99 0:00"])
+    ).values.tolist()[::2] == [
+        np.datetime64(moment, "s").astype(int).item()
+        for moment in ("1900-01-01T09:30", "1999-03-01")
+    ]
+    assert read(reading, "29.02.00 9:30", "29.02.04 9:30")[1] == ["29.02.00 9:30"]
 
 
 @pytest.mark.parametrize("text", ["hello", "12", "20240301", "2024-13-01", "2024-1", "1.5", "2024"])

@@ -417,8 +417,16 @@ def _make_reading(found: Evidence, best: Tally) -> Number | Date:
     said += [f"{cycle} as sine and cosine" for cycle in cycles]
     if has_tie and "%b" not in reading.format:
         said.append("day before month, as no date says otherwise")
+    if best.years:
+        said.append(f"years of two digits are {min(best.years)} to {max(best.years)}")
     return Date(
-        found.name, ", ".join(said), *counts, format=reading.format, elapsed=has_day, cycles=cycles
+        found.name,
+        ", ".join(said),
+        *counts,
+        format=reading.format,
+        elapsed=has_day,
+        cycles=cycles,
+        first_year=reading.first_year,
     )
 
 

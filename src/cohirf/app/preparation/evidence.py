@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,12 @@ from cohirf.app.preparation.readings import (
     clean_text,
     compute,
     find_date_formats,
+    find_first_year,
     find_unit,
     have_codes,
     have_zeros,
     read_plain,
+    years_of,
 )
 from cohirf.optional import import_optional
 from cohirf.sources import Source, Table
@@ -78,6 +80,7 @@ class Tally(Strays):
     low_step: float = np.inf
     high_step: float = -np.inf
     last: float = np.nan
+    years: set[int] = field(default_factory=set)  # of dates whose years have two digits
     n_midnight: int = 0  # of dates: cells at 0:00, as dates without a time have
     # of dates: cells in each hour, on each weekday
     steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)
@@ -101,6 +104,8 @@ class Tally(Strays):
         self.high_step = float(np.fmax.reduce(steps, initial=self.high_step))
         self.last = float(present[-1])
         if isinstance(self.reading, DateReading):
+            if self.reading.has_short_years:
+                self.years |= set(np.unique(years_of(present)).tolist())
             self.n_midnight += int(np.count_nonzero(present % DAY == 0))
             for cycle, (_, n_steps) in CYCLES.items():
                 step = (phase(present, cycle) * n_steps + 1e-9).astype(np.int64)
@@ -116,6 +121,7 @@ class Evidence:
     stored: str  # the type in which it is stored
     most_distinct: int
     wish: str | None = None
+    first_year: int = READING.first_year  # of dates whose years have two digits
     n_rows: int = 0
     n_missing: int = 0
     # How often each distinct cell occurs, and their number, among the first n_counted cells that
@@ -242,7 +248,7 @@ class Evidence:
         unit = next(filter(None, (find_unit(sample.to_pylist()) for sample in samples)), "")
         numbers = [NumberReading(".", unit), NumberReading(",", unit)]
         if self.wish is not None and self.wish.startswith("date:"):
-            return [DateReading(self.wish.removeprefix("date:"))]
+            return [DateReading(self.wish.removeprefix("date:"), self.first_year)]
         suitable = [
             one
             for one in numbers
@@ -252,11 +258,20 @@ class Evidence:
         if wants_numbers or (suitable and self.wish != "date"):
             return numbers if wants_numbers else suitable
         dates = list(
-            dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample))
+            dict.fromkeys(
+                replace(reading, first_year=self.first_year)
+                for sample in samples
+                for reading in find_date_formats(sample)
+            )
         )
         if self.wish == "date":
             return [*dates, DateReading("%Y%m%d")]
         return dates
+
+    def find_first_year(self) -> int:
+        """Return the first of the hundred years that years of two digits stand for."""
+        best = min(self.tallies or [], key=lambda tally: tally.n_bad, default=None)
+        return find_first_year(() if best is None else best.years)
 
     def _count(self, cells: list[Any], times: list[int]) -> None:
         if self.counts or len(cells) <= self.most_distinct:
@@ -319,6 +334,23 @@ def gather_numbers(source: Source) -> dict[Any, Evidence]:
 
 
 def gather(table: Table, columns: Sequence[str], wishes: Mapping[Any, str]) -> dict[str, Evidence]:
+    """Read the given columns, and return what is found in each.
+
+    They are read once, and dates whose years have two digits once more if these are not those from
+    the usual first one on.
+    """
+    found = _gather(table, columns, wishes, {})
+    first_years = {name: one.find_first_year() for name, one in found.items()}
+    again = [name for name, year in first_years.items() if year != READING.first_year]
+    return found | (_gather(table, again, wishes, first_years) if again else {})
+
+
+def _gather(
+    table: Table,
+    columns: Sequence[str],
+    wishes: Mapping[Any, str],
+    first_years: Mapping[str, int],
+) -> dict[str, Evidence]:
     """Read the given columns once, and return what is found in each."""
     most = min(READING.counted, READING.counted_in_all // max(1, len(columns)))
     found = {
@@ -327,6 +359,7 @@ def gather(table: Table, columns: Sequence[str], wishes: Mapping[Any, str]) -> d
             table.types[name],
             most,
             wishes.get(name),
+            first_years.get(name, READING.first_year),
             is_code=is_code_name(name) and _may_be_codes(table.types[name]),
         )
         for name in columns

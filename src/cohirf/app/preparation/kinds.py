@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.app.preparation.policy import READING
 from cohirf.app.preparation.readings import (
     DateReading,
     NumberReading,
@@ -275,6 +276,8 @@ class Date(Column):
         Whether the days since 1970-01-01 are a feature.
     cycles : tuple of {"hour", "weekday"}
         The cycles whose sine and cosine are features.
+    first_year : int
+        The first of the hundred years that years of two digits stand for.
     """
 
     kind: ClassVar[str] = "date"
@@ -282,6 +285,7 @@ class Date(Column):
     format: str = ""
     elapsed: bool = True
     cycles: tuple[str, ...] = ()
+    first_year: int = READING.first_year
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -305,7 +309,7 @@ class Date(Column):
 
     def encode(self, values: Any) -> Encoded:
         """Return days, sines and cosines."""
-        cells = read_moments(values, DateReading(self.format))
+        cells = read_moments(values, DateReading(self.format, self.first_year))
         features = [cells.values / DAY] if self.elapsed else []
         for cycle in self.cycles:
             angle = 2 * np.pi * phase(cells.values, cycle)

@@ -19,10 +19,10 @@ class ReadingPolicy:
     unit: int = 5  # characters of the longest unit
     # seconds since 1970 of the year 1000: earlier ones had two digits, and were read as four
     first_date: int = -30_610_224_000
-    # seconds since 1970 of the year 2030, from which on years of two digits are 100 years earlier;
-    # and of 100 years
-    two_digits: int = 1_893_456_000
-    century: int = 36_525 * 86_400
+    # years of two digits are the hundred years from this one on, if that cuts no stretch of years;
+    # it may if no more years than these lack in a row
+    first_year: int = 1930
+    few_years: int = 5
     # messages
     named_cells: int = 5
     cell: int = 40  # characters

@@ -109,10 +109,12 @@ class NumberReading:
 class DateReading:
     """Dates, times of day, or both, in a format of strptime.
 
-    Years of two digits are 1930 to 2029. Fractions of seconds and time zones are cut off.
+    Years of two digits are the hundred years from ``first_year`` on. Fractions of seconds and time
+    zones are cut off.
     """
 
     format: str
+    first_year: int = READING.first_year
 
     def read(self, text: Any) -> ReadCells:
         """Read clean text as seconds since 1970, in local time."""
@@ -135,8 +137,8 @@ class DateReading:
         if not self.has_day:
             return values
         values = np.where(values < READING.first_date, np.nan, values)
-        if "%y" in self._in_full:  # 30 to 99 are 1930 to 1999; for Arrow, 30 to 68 are 2030 to 2068
-            values = np.where(values >= READING.two_digits, values - READING.century, values)
+        if self.has_short_years:
+            values = self._settle_century(values)
         pc = compute()
         early = np.flatnonzero(_bools(pc.less_equal(pc.day(moments), 3)))
         # or a day that does not exist, such as 31 February, which Arrow reads as 2 March
@@ -148,6 +150,27 @@ class DateReading:
             values[early[_floats(days.cast("double")) > 28]] = np.nan
         return values
 
+    def _settle_century(self, values: FloatArray) -> FloatArray:
+        """Return moments in the hundred years from the first year on, with the same day and month.
+
+        29 February is missing where there is none.
+        """
+        settled = np.full(len(values), np.nan)
+        is_read = ~np.isnan(values)
+        moments = values[is_read].astype("int64").astype("datetime64[s]")
+        months = moments.astype("datetime64[M]")
+        in_month = moments - months
+        months = months - (years_of(values[is_read]) - self.first_year) // 100 * 1200
+        moments = months + in_month
+        exists = moments.astype("datetime64[M]") == months
+        settled[is_read] = np.where(exists, moments.astype("int64"), np.nan)
+        return settled
+
+    @property
+    def has_short_years(self) -> bool:
+        """Whether years have two digits."""
+        return "%y" in self._in_full
+
     @property
     def _in_full(self) -> str:
         """The format without abbreviations of dates, which users may give."""
@@ -157,6 +180,40 @@ class DateReading:
     def has_day(self) -> bool:
         """Whether there is a date, not only a time of day."""
         return "%d" in self._in_full
+
+
+def years_of(moments: FloatArray) -> NDArray[np.int64]:
+    """Return the years of seconds since 1970."""
+    years = moments.astype("int64").astype("datetime64[s]").astype("datetime64[Y]")
+    found: NDArray[np.int64] = years.astype("int64") + 1970
+    return found
+
+
+def find_first_year(years: Iterable[int]) -> int:
+    """Return the first of the hundred years that some years of two digits stand for.
+
+    On the circle from 0 to 99, the longest gap is cut: all other years are one stretch. Of two
+    centuries, that one is taken in which more of the stretch is in the usual hundred years, and of
+    equal ones the later. These hundred years themselves are taken if all of the stretch is in them,
+    and if there is no gap but of a few years.
+    """
+    usual = READING.first_year
+    seen = sorted({year % 100 for year in years})
+    gaps = [
+        (after - year - 1) % 100 for year, after in zip(seen, [*seen[1:], *seen[:1]], strict=True)
+    ]
+    longest = max(gaps, default=0)
+    if longest <= READING.few_years:
+        return usual
+    length = 100 - longest
+    begins = [
+        century + (year + longest + 1) % 100
+        for year, gap in zip(seen, gaps, strict=True)
+        for century in (1900, 2000)
+        if gap == longest
+    ]
+    n_usual, begin = max((min(one + length, usual + 100) - max(one, usual), one) for one in begins)
+    return usual if n_usual == length else max(1900, begin - longest // 2)
 
 
 def find_unit(cells: Iterable[str]) -> str:
