@@ -933,3 +933,13 @@ def test_clusters_that_follow_each_other_in_a_counter_are_said_to():
     assert "only" not in opening_of(frame, 2).exceptions
     said = "Of 3 columns, only x was used."
     assert said in opening_of(frame.assign(same="a"), 2).exceptions
+
+
+def test_a_row_of_noise_inside_a_stretch_of_rows_is_not_hidden():
+    frame = pd.DataFrame({"Year": np.arange(1970, 2010), "x": np.repeat([0, 9], 20)})
+    frame["x"] += np.random.default_rng(0).normal(size=40)
+    frame.loc[5, "x"] = 60
+    said = opening_of(frame, "auto").exceptions
+    assert (
+        "one stretch of rows that follow each other, but for rows in no cluster. Year 1975" in said
+    )

@@ -202,9 +202,11 @@ def test_a_single_stray_among_many_is_missing_and_named():
         prepared = prepare(pd.DataFrame({"a": cells}), scaling="none")
     assert prepared.array()[-1, 0] == pytest.approx(np.median(X))
     note = prepared.preparation.describe()[0].note
-    assert note.startswith(
-        "1 cell not a number, taken as missing; 1 cell missing, filled with the median, "
-    )
+    assert note.startswith("1 cell not a number, filled with the median, ")
+    with pytest.warns(UserWarning, match="1 cell that is not a number"):
+        prepared = prepare(pd.DataFrame({"a": [*cells, "", ""]}))
+    note = prepared.preparation.describe()[0].note
+    assert note.startswith("2 cells missing and 1 cell not a number, filled with the median, ")
 
 
 def test_all_wishes_that_cannot_be_granted_are_told_at_once():
@@ -266,6 +268,13 @@ def test_all_that_cannot_be_read_as_it_seems_is_said_with_a_remedy():
         "such as '1.5Fin': it is taken as a category; give kinds={'style': 'number'} to take the "
         "others as missing."
     )
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        prepare(frame)
+    frame["style"] = [*["1"] * 20, *frame["style"][20:]]
+    n_with = frame["style"].str.fullmatch(r"\d+Story").sum()
+    n_read = n_with + 20
+    assert 50 < n_with < n_read < 90
+    said = f"has {n_read} of 100 cells that are numbers, {n_with} of them with 'Story', and others"
     with pytest.warns(UserWarning, match=re.escape(said)):
         prepare(frame)
     levels = np.where(RNG.random(N) < 0.8, "0_no", "1_yes")  # one number has each unit

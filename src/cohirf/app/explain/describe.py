@@ -1226,12 +1226,15 @@ def _say_stretches(description: Description, data: Any) -> list[str]:
         if isinstance(column, LeftOut) and column.reason.startswith("counts the rows")
     ]
     labels = np.asarray(description.model.labels_)
-    labels = labels[labels >= 0]
-    n_stretches = 1 + int(np.count_nonzero(np.diff(labels)))
+    members = labels[labels >= 0]
+    n_stretches = 1 + int(np.count_nonzero(np.diff(members)))
     if not names or not 1 < n_stretches == len(description.sizes):
         return []
+    begins = np.diff(labels, prepend=-1) != 0
+    is_broken = int(np.count_nonzero(begins & (labels >= 0))) > n_stretches
     counter = f"{join_words(names)} {'was' if len(names) == 1 else 'were'} left out"
-    return [f"{counter}; each cluster is one stretch of rows that follow each other."]
+    but = ", but for rows in no cluster" if is_broken else ""
+    return [f"{counter}; each cluster is one stretch of rows that follow each other{but}."]
 
 
 def _say_filled(description: Description, data: Any) -> list[str]:

@@ -226,7 +226,7 @@ def find_doubt(found: Evidence, column: Column) -> str | None:
     if unit and best.low == best.high:  # 0_no beside 1_yes: levels
         return None
     kind = "date" if isinstance(best.reading, DateReading) else "number"
-    of_unit = f" with {unit!r}" if unit else ""
+    of_unit = _say_unit(found, best, unit) if unit else ""
     taken = "a category" if isinstance(column, Category) else "text, and left out"
     as_read = setting("kinds", {found.name: kind})
     return (
@@ -234,6 +234,20 @@ def find_doubt(found: Evidence, column: Column) -> str | None:
         f"such as {abridge(best.first[0][1])!r}: it is taken as {taken}; give {as_read} to take "
         "the others as missing"
     )
+
+
+def _say_unit(found: Evidence, best: Tally, unit: str) -> str:
+    """Return how many of the cells that a reading reads have its unit."""
+    if not found.is_counted:
+        return f" with or without {unit!r}"
+    cells = to_array(map(str, found.counts))
+    is_bad = best.reading.read(cells).is_bad.tolist()
+    n_with = sum(
+        times
+        for (cell, times), is_odd in zip(found.counts.items(), is_bad, strict=True)
+        if unit in str(cell) and not is_odd
+    )
+    return f" with {unit!r}" if n_with == best.n_read else f", {n_with:,} of them with {unit!r}"
 
 
 def _is_left_text(column: Column) -> bool:

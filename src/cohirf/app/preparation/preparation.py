@@ -185,16 +185,16 @@ class Preparation:
             names_rows = column.role == "id" and column.name == self.id_column
             return f"left out: {column.reason}{'; names the rows' if names_rows else ''}"
         said = [column.reason] if column.reason else []
+        gaps = [f"{count_of(column.n_missing, 'cell')} missing"] if column.n_missing else []
         if column.n_bad:
-            said.append(f"{count_of(column.n_bad, 'cell')} not {column.expects}, taken as missing")
-        n_gaps = column.n_missing + column.n_bad
-        if n_gaps and isinstance(column, Category):
-            said.append(f"{count_of(n_gaps, 'cell')} missing, which are a level")
-        elif n_gaps and self.fill is not None:
+            gaps.append(f"{count_of(column.n_bad, 'cell')} not {column.expects}")
+        if gaps and isinstance(column, Category):
+            said.append(f"{' and '.join(gaps)}, which are a level")
+        elif gaps and self.fill is not None:
             value = column.features[0].show(self.fill[start])
-            said.append(
-                f"{count_of(n_gaps, 'cell')} missing, filled with the {self.impute}, {value}"
-            )
+            said.append(f"{' and '.join(gaps)}, filled with the {self.impute}, {value}")
+        elif column.n_bad:
+            said.append(f"{gaps[-1]}, taken as missing")
         return "; ".join(said)
 
     def __str__(self) -> str:
