@@ -150,6 +150,15 @@ def test_limits_that_clusters_have_anyway_cost_nothing(blobs):
     assert -wide.score(blobs) <= -1.05 * free.score(blobs)
 
 
+@pytest.mark.parametrize("seed", [25, 31])
+def test_places_that_no_border_joins_are_divided(seed):
+    rng = np.random.default_rng(seed)
+    places = rng.normal(size=(4, 2))
+    X = places[rng.choice(4, 60, p=[0.5, 0.3, 0.15, 0.05])] + 1e-8 * rng.normal(size=(60, 2))
+    model = CoHiRF(n_clusters=4, size_limits="balanced", random_state=0).fit(X)
+    assert np.bincount(model.labels_).tolist() == [15] * 4
+
+
 def test_rows_far_from_zero_are_divided_alike(blobs):
     near = CoHiRF(n_clusters=4, size_limits=(0.2, 0.3), random_state=0).fit(blobs)
     far = CoHiRF(n_clusters=4, size_limits=(0.2, 0.3), random_state=0).fit(blobs + 2.0**20)

@@ -304,7 +304,10 @@ def main(words=None):
     given = parser.parse_args(words)
     if (given.folder is None) == (given.behind is None):
         parser.error("give a folder or --behind")
-    server = make_server(given.behind and urlsplit(given.behind).port)
+    behind = urlsplit(given.behind or "")
+    if given.behind is not None and (behind.port is None or behind.hostname != "127.0.0.1"):
+        parser.error("--behind takes a URL such as http://127.0.0.1:8333")
+    server = make_server(behind.port)
     if given.folder is not None:
         server.objects.map_folder(given.folder)
     server.objects.fault_share = given.faults

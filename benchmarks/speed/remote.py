@@ -59,8 +59,10 @@ def write(folder: Path, n_rows: int, n_features: int, n_files: int) -> None:
 
 
 def put(folder: Path) -> None:
-    """Put the files into the store."""
+    """Put the files into the bucket of the store, which has no others."""
     store = open_store("s3://bucket")
+    if any(len(objects) for objects in obstore.list(store)):
+        raise SystemExit("The bucket named 'bucket' has objects: delete them first.")
     for file in sorted(folder.iterdir()):
         obstore.put(store, file.name, file.read_bytes())
 

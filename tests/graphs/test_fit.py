@@ -305,6 +305,14 @@ def test_edges_given_twice_or_in_one_direction_count_once() -> None:
         assert edges(open_graph(graph, "precomputed")) == expected
 
 
+def test_a_group_that_only_noise_is_near_does_not_decide_the_number() -> None:
+    rng = np.random.default_rng(0)
+    graph = sparse.random_array((700, 700), density=1 / 700, rng=rng).tocsr()
+    model = CoHiRF(metric="affinity", max_features=0.5, random_state=0).fit(graph)
+    assert np.isfinite(model.choice_.figures).all()
+    assert model.n_clusters_ > 5  # it has many parts
+
+
 def test_infinite_distances_are_no_edges() -> None:
     graph = open_graph(np.array([[0, 1, np.inf], [1, 0, 2], [np.inf, 2, 0.0]]), "precomputed")
     assert sorted(edges(graph)) == [(0, 1), (1, 0), (1, 2), (2, 1)]

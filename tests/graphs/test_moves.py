@@ -107,6 +107,14 @@ def test_parts_without_an_edge_between_them_stay_apart() -> None:
     assert adjusted_rand_score(merges.cut(5), labels) == 1
 
 
+def test_a_cluster_without_an_edge_stays_a_cluster() -> None:
+    weights = sparse.csr_array(sparse.block_diag([draw_weights(1), sparse.csr_array((2, 2))]))
+    merges = merge_within(weights, np.r_[draw_labels(1), 5, 6])
+    assert merges.n_parts == 3
+    assert merges.cut(7).tolist()[-2:] != merges.cut(7).tolist()[:2]
+    assert len(np.unique(merges.cut(7))) == 7
+
+
 def test_clusters_inside_which_distances_grow_along_chains_are_a_cut() -> None:
     chain = np.diag(np.logspace(0, 6, 200), 1)  # few pairs a round: pairs that are far merge, too
     weights = sparse.block_diag([chain + chain.T, np.ones((2, 2))] * 4, format="csr")

@@ -56,7 +56,7 @@ def test_labels_of_files_that_are_gone_are_not_left_beside_others(where, folder,
             target = "s3://bucket/labels"
         write_labels(LABELS, open_source(folder), target)
         (folder / NAMES[1]).unlink()
-        with pytest.raises(FileExistsError, match=r"1 files of Parquet.*remove them.*b c"):
+        with pytest.raises(FileExistsError, match=r"Parquet files.*\(1\): remove them.*b c"):
             write_labels(LABELS[:8], open_source(folder), target, overwrite=True)
         if where == "s3":
             del store.content[f"bucket/labels/{NAMES[1]}"]
@@ -64,6 +64,17 @@ def test_labels_of_files_that_are_gone_are_not_left_beside_others(where, folder,
             (tmp_path / "labels" / NAMES[1]).unlink()
             (tmp_path / "labels" / "_SUCCESS").touch()
         assert len(write_labels(LABELS[:8], open_source(folder), target, overwrite=True)) == 2
+
+
+def test_data_below_the_folder_of_labels_are_not_in_the_way(folder):
+    target = folder.parent
+    (target / "log.txt").touch()
+    files = write_labels(LABELS, open_source(folder), str(target), overwrite=True)
+    assert len(files) == len(NAMES)
+    data = [
+        len(pq.read_table(file, partitioning=None)) for file in sorted(folder.rglob("*.parquet"))
+    ]
+    assert data == [3, 4, 5]
 
 
 @pytest.mark.parametrize("ending", ["csv", "arrow"])

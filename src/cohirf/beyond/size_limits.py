@@ -48,6 +48,7 @@ class LimitPolicy:
     # of changes of prices in directions in which little mass moves, and its change after each
     damping: float = 0.01
     damping_change: float = 10.0
+    least_damping: float = 1e-10  # of the largest slope: borders may not join all clusters
     gain: float = 1e-4  # of the dual, as a share of what its slope promises
     # imbalanced rows for each cluster that are left to moves, which take longer for each row
     moved_per_cluster: float = 1.0
@@ -493,7 +494,9 @@ def _step_softly(
     """Return the prices after a damped step of Newton's method."""
     is_free = (soft.prices != 0) | (soft.excess != 0)
     damped = slopes[np.ix_(is_free, is_free)]
-    damped[np.diag_indices_from(damped)] += damping
+    # borders that do not join all clusters have no single solution without it
+    least = LIMIT.least_damping * float(np.abs(damped.diagonal()).max(initial=0))
+    damped[np.diag_indices_from(damped)] += max(damping, least)
     new = soft.prices.copy()
     new[is_free] += np.linalg.solve(damped, soft.excess[is_free])
     return _keep_sides(new, soft.prices, capacity)

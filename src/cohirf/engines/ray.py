@@ -144,7 +144,7 @@ def _machines(ray: Any) -> dict[str, dict[str, float]]:
     for node in ray.nodes():
         given = node["Resources"]
         name = f"node:{node['NodeManagerAddress']}"
-        if node["Alive"] and given.get("CPU", 0) >= 1 and name in given:
+        if node["Alive"] and given.get("CPU", 0) > 0 and name in given:
             machines[node["NodeManagerAddress"]] = {name: 0.001}
     return machines
 

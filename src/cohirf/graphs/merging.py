@@ -264,10 +264,11 @@ def rate_cuts(weights: Any, divisions: list[IntArray]) -> tuple[FloatArray, Floa
     """Return modularity and normalised cut of divisions of some groups.
 
     The normalised cut is the mean over clusters of the share of their weight that leaves them.
+    Clusters without weight do not count: only noise was near them.
     """
     rows = row_of_entries(weights)
     volumes = np.bincount(rows, weights=weights.data, minlength=weights.shape[0])
-    total = volumes.sum()
+    total = max(float(volumes.sum()), np.finfo(np.float64).tiny)
     modularities = []
     cuts = []
     for labels in divisions:
@@ -277,7 +278,9 @@ def rate_cuts(weights: Any, divisions: list[IntArray]) -> tuple[FloatArray, Floa
             labels[rows[is_inside]], weights=weights.data[is_inside], minlength=len(of_cluster)
         )
         modularities.append(inside.sum() / total - np.square(of_cluster / total).sum())
-        cuts.append(float(np.mean(1 - inside / of_cluster)))
+        share = np.divide(inside, of_cluster, out=np.ones(len(of_cluster)), where=of_cluster > 0)
+        n_counted = max(1, int((of_cluster > 0).sum()))
+        cuts.append(float((1 - share).sum() / n_counted))
     return np.array(modularities), np.array(cuts)
 
 

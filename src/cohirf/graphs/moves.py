@@ -152,7 +152,7 @@ def merge_within(weights: Any, labels: IntArray) -> Merges:
             heights.append(linkage[:n_merges, 2])
     highest = max((float(each.max(initial=0)) for each in heights), default=0.0)
     entries = (weights.data, (labels[rows], labels[weights.indices]))
-    above = Merges.of(sparse.csr_array(entries))
+    above = Merges.of(sparse.csr_array(entries, shape=(n_clusters, n_clusters)))
     firsts = in_clusters[starts[:-1]]  # which stand for the clusters, as in the merges inside them
     merges.append(firsts[as_merges(above.linkage)])
     heights.append(np.maximum(above.linkage[:, 2], highest))

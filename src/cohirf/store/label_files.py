@@ -129,12 +129,13 @@ def refuse_label_folder(
         )
     # a reader of the folder would take them for labels of this data
     ours = {_parts(file) for file in files}
+    ours.update(parts)  # the data may stand below the folder
     left = [one for one in there if one.endswith(".parquet") and _parts(locate(one)) not in ours]
     if left:
         raise FileExistsError(
             errno.EEXIST,
-            f"{len(left):,} files of Parquet in the folder do not belong to the files of the data: "
-            "remove them, or give another folder",
+            "The folder has Parquet files that belong to no file of the data "
+            f"({len(left):,}): remove them, or give another folder",
             left[0],
         )
     return files
