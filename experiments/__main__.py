@@ -110,7 +110,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--drawn",
         action="store_true",
-        help="of authors, search with the random draws of the authors' program",
+        help="of authors, search with the draws and medoids of the authors' program",
     )
     parser.add_argument(
         "--write", action="store_true", help="write what there is, and compute nothing"

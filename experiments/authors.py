@@ -83,8 +83,8 @@ class Protocol(IntEnum):
         Also with rows in the order that the authors' program shuffles them into, the seeds of its
         kernel K-Means, and its score for one cluster.
     DRAWN : int
-        Also with the random draws of that program, not those of ``CoHiRF.as_published``: these
-        figures are shown beside the others.
+        Also with the random draws and the medoids of that program, not those of
+        ``CoHiRF.as_published``: these figures are shown beside the others.
     """
 
     SAMPLED = 4
@@ -427,7 +427,7 @@ class Line:
     ours: str
     verdict: str  # within, better, worse or not comparable; empty if it was not run
     found: pd.DataFrame  # the searches
-    # ours with the order of rows and the random draws of the authors' program, and its verdict, if
+    # ours with the order of rows, draws and medoids of the authors' program, and its verdict, if
     # it was searched so
     drawn: str = ""
     drawn_verdict: str = ""
@@ -524,7 +524,7 @@ def summary_lines(lines: list[Line]) -> list[str]:
 def reason_lines(lines: list[Line]) -> list[str]:
     """Return a table of the figures that are not within, with what is known of the reason."""
     table = [
-        "| figure | paper | ours | | ours, with their order and draws | reason |",
+        "| figure | paper | ours | | ours, with their order, draws, medoids | reason |",
         "| --- " * 6 + "|",
     ]
     for verdict in VERDICTS[1:][::-1]:
@@ -543,22 +543,22 @@ def reason_lines(lines: list[Line]) -> list[str]:
 
 
 def say_draws(line: Line) -> str:
-    """Return in words what the order of rows and the random draws explain together."""
+    """Return in words what order of rows, random draws and medoids explain together."""
     if line.drawn == line.paper:
-        return "With the authors' order of rows and random draws it is the paper's."
+        return "With the authors' order, draws and medoids it is the paper's."
     is_within = line.drawn_verdict == "within"
-    return "With the authors' order of rows and random draws it is within." * is_within
+    return "With the authors' order, draws and medoids it is within." * is_within
 
 
 def count_draws(lines: list[Line]) -> str:
-    """Return in words how many worse figures the order of rows and the random draws explain."""
+    """Return in words how many worse figures order, random draws and medoids explain."""
     worse = [line for line in lines if line.verdict == "worse"]
     explained = [line for line in worse if line.drawn_verdict == "within"]
     equal = sum(line.drawn == line.paper for line in explained)
     return (
-        f"With both the order of rows and the random draws of the authors' program, "
+        f"With the order of rows, the random draws and the medoids of the authors' program, "
         f"{len(explained)} of the {len(worse)} worse figures are within, {equal} of them to the "
-        "last digit. What each of the two does alone is not known."
+        "last digit. What each of these does alone is not known."
     )
 
 
@@ -580,7 +580,7 @@ def metric_lines(lines: list[Line]) -> list[str]:
     """
     table = [
         "| data | base | variant | paper | ours | | seeds | trials | search | "
-        "ours, with their order and draws |",
+        "ours, with their order, draws, medoids |",
         "| --- " * 10 + "|",
     ]
     for line in lines:

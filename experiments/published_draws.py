@@ -1,6 +1,7 @@
-"""CoHiRF with the random draws of the authors' published program, to compare fits with theirs.
+"""CoHiRF with the random draws and medoids of the authors' published program, to compare fits with theirs.
 
-``cohirf.CoHiRF.as_published`` is the same method, but draws features and seeds in its own way. A
+``cohirf.CoHiRF.as_published`` draws features and seeds in its own way, and its medoids have the
+largest sum of cosines; those of the authors' program have that of inner products. A
 search is decided by its luckiest trial, so other draws give other figures: see
 ``experiments.authors``.
 """

@@ -6,17 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import adjusted_rand_score, silhouette_score
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
@@ -59,6 +60,8 @@ from experiments.tables import mark, metric_table, moonshot, say_efforts
 from optuna.distributions import FloatDistribution, IntDistribution
 
 from cohirf import CoHiRF
+from cohirf.clusterers.affinity import build_nearest_affinity, fuse_affinities
+from cohirf.clusterers.sc_srgf import partition_graph
 from experiments import authors
 
 ROOT = Path(__file__).parents[2]
@@ -154,20 +157,59 @@ def test_kernel_k_means_alone_has_one_seed_for_its_features_and_its_centres():
     assert np.array_equal(labels, KMeans(4, random_state=5).fit(features).labels_)
 
 
-@pytest.mark.parametrize("consensus", ["strict", 0.8])
-def test_as_published_is_the_authors_method_but_for_its_draws(consensus):
-    X, _ = make_blobs(90, centers=6, n_features=5, cluster_std=2, random_state=1)
-    base = AgglomerativeClustering(4)  # without chance; views have all features
-    ours = CoHiRF.as_published(base, views=3, max_features=1.0, consensus=consensus).fit(X)
+class Thirds(ClusterMixin, BaseEstimator):
+    """Rows in three groups by their sum, largest or least value: each fit by the next of these.
+
+    The order of columns and the seed do not matter.
+    """
+
+    told: ClassVar = []
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        values = (np.sum, np.max, np.min)[len(self.told) % 3](X, axis=1)
+        self.told.append((X, self.random_state))
+        self.labels_ = values.argsort().argsort() * 3 // len(X)
+        return self
+
+
+@pytest.mark.parametrize(("consensus", "n_levels"), [("strict", 3), (0.8, 2)])
+def test_as_published_is_the_authors_method_but_for_its_draws_and_medoids(consensus, n_levels):
+    X = np.random.default_rng(2).normal(size=(90, 5))
+    options = {"views": 3, "max_features": 1.0}
+    Thirds.told.clear()
+    ours = CoHiRF.as_published(Thirds(), consensus=consensus, medoid=linear_kernel, **options)
+    ours.fit(X)
     threshold = None if consensus == "strict" else consensus
-    theirs = DrawnAsPublished(base, views=3, threshold=threshold, random_state=0).fit(X)
+    Thirds.told.clear()
+    theirs = DrawnAsPublished(Thirds(), threshold=threshold, random_state=0, **options).fit(X)
+    assert len(Thirds.told) >= 3 * n_levels
     assert adjusted_rand_score(ours.labels_, theirs.labels_) == 1
 
 
-def test_subspaces_as_published_find_the_parts_of_a_graph():
-    X, y = make_blobs(60, centers=[[0] * 4, [9] * 4], random_state=0)
-    model = SubspacesAsPublished(2, n_affinities=10, random_state=0)
-    assert adjusted_rand_score(y, model.fit_predict(X)) == 1
+def test_a_view_as_published_draws_features_then_two_seeds():
+    X = np.arange(6.0) + 10 * np.arange(4)[:, None]
+    Thirds.told.clear()
+    DrawnAsPublished(Thirds(), views=2, max_features=0.5, random_state=5).fit(X)
+    drawn = [(list(view[0]), seed) for view, seed in Thirds.told[:2]]
+    assert drawn == [([0, 2, 5], 454930), ([5, 1, 2], 408038)]
+
+
+def test_subspaces_as_published_are_fused_once_for_each():
+    X = np.random.default_rng(2).normal(size=(60, 3))
+    model = SubspacesAsPublished(3, n_affinities=10, sampling_ratio=1.0, random_state=0).fit(X)
+
+    def fused(n_steps):
+        graph = fuse_affinities([build_nearest_affinity(X, 5)] * 10, n_steps, rescale=False)
+        graph /= graph.sum(axis=1, keepdims=True)
+        graph = (graph + graph.T) / 2
+        return partition_graph(graph, 3, np.random.RandomState(0), unit=False)
+
+    scores = [adjusted_rand_score(model.labels_, fused(n_steps)) for n_steps in (3, 10, 20)]
+    assert scores[1] == 1
+    assert max(scores[0], scores[2]) < 1
 
 
 def test_one_cluster_has_the_score_of_the_authors_program():
