@@ -140,8 +140,12 @@ class Choice(InWords):
 
     @property
     def cut(self) -> float:
-        """Share of near neighbours that the merge cuts; NaN if merges were not compared."""
-        if not self.is_compared:
+        """Share of near neighbours that the merge cuts.
+
+        NaN if merges were not compared, and if all of them cut all neighbours: then each cluster is
+        one point of those that were compared, such as copies of one row.
+        """
+        if not self.is_compared or np.allclose(self.cuts, 1):
             return float(np.nan)
         return float(self.cuts[MERGES.index(self.merge)])
 

@@ -174,7 +174,10 @@ def measure_cut(model: CoHiRF, labels: IntArray) -> float:
         return np.nan
     some = some[:: -(-len(some) // MAX_LINKED)]
     graph = NeighbourGraph(stored.points[some].astype(np.float64))
-    return float(graph.cut_shares(of_stored[some][graph.first_row][None])[0])
+    of_points = of_stored[some][graph.first_row]
+    if len(np.unique(of_points)) == len(of_points):  # each cluster is copies of one row
+        return np.nan
+    return float(graph.cut_shares(of_points[None])[0])
 
 
 def _is_one_run(model: CoHiRF, n_noise: int) -> bool:

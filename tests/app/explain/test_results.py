@@ -11,6 +11,7 @@ from cohirf import Changes, Choice, CoHiRF, suggest_eps
 from cohirf.app.explain import say
 from cohirf.app.explain.drift import show_drift
 from cohirf.app.explain.results import WHY_NOT_LARGER
+from cohirf.facts import measure_cut
 from cohirf.planning import BatchPlan
 
 X, _ = make_blobs(400, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
@@ -59,6 +60,17 @@ def test_a_choice_without_figures_says_what_is_known():
         "The clusters are connected, as asked for: 20.0% of near neighbours are in another cluster "
         "(compact 10.0%, graph 30.0%)."
     )
+
+
+def test_clusters_of_equal_rows_have_no_near_neighbours_that_are_cut():
+    X = np.repeat(np.eye(3), 20, axis=0)
+    model = CoHiRF(n_clusters=3, random_state=0).fit(X)
+    assert model.choice_.is_compared
+    assert np.isnan(model.choice_.cut)
+    assert str(model.choice_).endswith("The clusters are compact.")
+    assert np.isnan(measure_cut(model, model.labels_))
+    model = CoHiRF(n_clusters=3, merge="compact", random_state=0).fit(X)
+    assert np.isnan(measure_cut(model, model.labels_))
 
 
 @pytest.mark.parametrize(("why", "words"), WHY_NOT_LARGER.items())

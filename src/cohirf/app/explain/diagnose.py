@@ -311,7 +311,7 @@ def judge_neighbours(cut: float) -> Finding:
     """Answer whether near neighbours are in the same cluster, given the share that are not."""
     question = "Are neighbouring rows in the same cluster?"
     if np.isnan(cut):
-        few = "The model stores too few rows of its clusters."
+        few = "The model stores too few different rows of its clusters."
         return Finding(question, "Not measured.", few, "unknown")
     measured = (
         f"{percent(cut).capitalize()} of the near neighbours of a row are in another cluster."

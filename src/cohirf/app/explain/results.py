@@ -141,6 +141,8 @@ def say_merge(choice: Choice) -> str:
         what += ", as asked for"
     if not choice.is_compared:
         return f"{what}." if choice.is_merge_given else ""
+    if isnan(choice.cut):
+        return f"{what}."
     others = [
         f"{merge} {cut:.1%}"
         for merge, cut in zip(MERGES, choice.cuts.tolist(), strict=True)
