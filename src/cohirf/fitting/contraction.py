@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sklearn.cluster import DBSCAN, KMeans
+from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
@@ -14,7 +14,8 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.randomness import Entropy
 from cohirf.beyond.majority import join_rare_groups
-from cohirf.clusterers.grid_dbscan import GridDBSCAN, computed
+from cohirf.clusterers.grid_dbscan import GridDBSCAN
+from cohirf.clusterers.grid_dbscan import computed as computed_dbscan
 from cohirf.clusterers.policy import GRID
 from cohirf.clusterers.quick_start import quick_start
 from cohirf.data import Data
@@ -22,6 +23,7 @@ from cohirf.fitting.families import is_k_means
 from cohirf.fitting.settings import Settings, Settled
 from cohirf.optional import is_installed
 from cohirf.rows.metric_spaces import EUCLIDEAN, find_space
+from cohirf.spanning.computed import computed as computed_hdbscan
 
 
 def make_contraction(
@@ -113,11 +115,13 @@ def _make_views(
 
 
 def _computed(base: BaseMethod) -> BaseMethod:
-    """Return the base method; for scikit-learn's DBSCAN and K-Means, a method that computes the
-    same labels in less time.
+    """Return the base method; for scikit-learn's DBSCAN, HDBSCAN and K-Means, a method that
+    computes the same clusters in less time.
     """
     if type(base.prototype) is DBSCAN:
-        return BaseMethod.of(computed(base.prototype))
+        return BaseMethod.of(computed_dbscan(base.prototype))
+    if type(base.prototype) is HDBSCAN:
+        return BaseMethod.of(computed_hdbscan(base.prototype))
     if type(base.prototype) is KMeans:
         return BaseMethod.of(quick_start(base.prototype))
     return base

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from cohirf.rows.threads import map_in_threads
 from cohirf.spanning.box_tree import SEVERAL, flatten, gap2, point_gap2, root
 from cohirf.spanning.policy import LISTS
 
@@ -40,22 +41,23 @@ def find_neighbours(tree: Any, columns: Any, k: Any) -> Any:
     # never empty, even if distances overflow
     neighbours = np.repeat(positions.reshape(-1, 1), k, axis=1)
     distances2 = np.full((len(tree.points), k), np.inf)
-    room = _room_for_leaf(tree)
     n_nodes = len(tree.starts)
-    # signals, such as Ctrl-C, are seen between two steps
+    largest = _count_in_largest_leaf(tree)
+    # A step writes to the lists of its own rows, so that steps can run at the same time. Signals,
+    # such as Ctrl-C, are seen between two.
     step = max(1, LISTS.rows_in_step * n_nodes // len(tree.points))
-    for start in range(0, n_nodes, step):
-        nodes = (start, min(start + step, n_nodes))
-        _search_leaves(tree, columns, nodes, neighbours, distances2, room)
+
+    def search(first: int) -> None:
+        nodes = (first, min(first + step, n_nodes))
+        _search_leaves(tree, columns, nodes, neighbours, distances2, np.empty(largest))
+
+    map_in_threads(search, range(0, n_nodes, step))
     return neighbours, distances2
 
 
-def _room_for_leaf(tree: Any) -> Any:
-    """Return room for the distances to all rows of a leaf.
-
-    Many equal rows are one leaf, so that it may be large.
-    """
-    return np.empty((tree.ends - tree.starts)[tree.children == 0].max())
+def _count_in_largest_leaf(tree: Any) -> int:
+    """Return the number of rows of the largest leaf: many equal rows are one leaf."""
+    return int((tree.ends - tree.starts)[tree.children == 0].max())
 
 
 @njit(cache=True, nogil=True)
@@ -211,7 +213,7 @@ def spanning_edges(
     components to begin with, as :func:`root` reads it.
     """
     node_core = _lowest_in_nodes(tree, core)
-    room = _room_for_leaf(tree)
+    room = np.empty(_count_in_largest_leaf(tree))  # for the distances to all rows of a leaf
     reach = np.ascontiguousarray(distances2[:, -1])
 
     def search(components: Any, lightest: Any) -> None:

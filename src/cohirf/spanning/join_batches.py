@@ -4,7 +4,7 @@ condense, label.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -106,14 +106,9 @@ class JoinedTrees:
         with them: their order is the same, the stability of clusters is not.
         """
         self._add_edges(find_bridges(flatten(self._parts), self.core, self._read))
-        tree = CondensedTree(len(self.core), self._settings)
-        for part in sort_by_weight(
-            self._edges.take(slice(self._n_edges)), self.core, self._storage, as_sklearn
-        ):
-            tree.merge(
-                part if distances is None else replace(part, lengths=distances(part.lengths))
-            )
-        return tree.label()
+        edges = self._edges.take(slice(self._n_edges))
+        parts = sort_by_weight(edges, self.core, self._storage, as_sklearn)
+        return condense(len(self.core), parts, self._settings, distances).label()
 
     def _add_edges(self, edges: Edges) -> None:
         kernels.unite_ends(self._parts, edges.one, edges.two)
@@ -337,3 +332,22 @@ class CondensedTree:
                 clusters, is_selected, settings.epsilon, may_reach_root
             )
         return clusters, is_selected
+
+
+def condense(
+    n_rows: int,
+    parts: Iterable[Edges],
+    settings: SpanningSettings,
+    distances: Callable[[FloatArray], FloatArray] | None = None,
+) -> CondensedTree:
+    """Return the clusters of rows, given the edges of a spanning tree with weights, sorted, in one
+    part or more.
+
+    ``distances`` turns Euclidean weights into those of a metric; None if they are.
+    """
+    tree = CondensedTree(n_rows, settings)
+    for part in parts:
+        if distances is not None:
+            part = replace(part, lengths=distances(part.lengths))
+        tree.merge(part)
+    return tree

@@ -147,6 +147,8 @@ def _of_fast_hdbscan(method: Any) -> SpanningSettings:
 
 KNOWN_CLASSES = {  # by name, because the packages may not be installed
     "sklearn.cluster._hdbscan.hdbscan.HDBSCAN": KnownClass(_obstacles_of_sklearn, _of_sklearn),
+    # what a fit runs in its place
+    "cohirf.spanning.computed.ComputedHDBSCAN": KnownClass(_obstacles_of_sklearn, _of_sklearn),
     "hdbscan.hdbscan_.HDBSCAN": KnownClass(_obstacles_of_hdbscan, _of_hdbscan),
     "fast_hdbscan.hdbscan.HDBSCAN": KnownClass(_obstacles_of_fast_hdbscan, _of_fast_hdbscan),
 }
