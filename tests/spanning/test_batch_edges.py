@@ -9,9 +9,10 @@ from sklearn.cluster import HDBSCAN
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
+from cohirf.rows.threads import on_threads
 from cohirf.spanning import batch_kernels
 from cohirf.spanning.batch_edges import Edges, span_rows
-from cohirf.spanning.policy import LISTS, ListPolicy
+from cohirf.spanning.policy import LISTS, TREE, ListPolicy
 
 RANDOM = np.random.default_rng(0)
 DATA = {
@@ -149,3 +150,19 @@ def test_signals_are_seen_between_steps_which_change_nothing(monkeypatch, min_sa
     monkeypatch.setattr(batch_kernels, "_search_leaves", stop)
     with pytest.raises(KeyboardInterrupt):
         span_rows(DATA["blobs"], min_samples)
+
+
+def test_blocks_of_rows_and_threads_find_the_same_tree(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3)) + rng.integers(3, size=(3000, 1)) * 4.0
+    core, edges = span_rows(X, 5)
+    monkeypatch.setitem(vars(TREE), "fewest_searched", 100)
+    with on_threads(3):
+        core_of_blocks, of_blocks = span_rows(X, 5)
+    assert (core_of_blocks == core).all()
+    assert named(of_blocks) == named(edges)
+
+
+def named(edges):
+    pairs = np.sort(np.column_stack([edges.one, edges.two]), axis=1)
+    return set(map(tuple, pairs.tolist()))

@@ -24,7 +24,7 @@ from numba import njit
 
 from cohirf.rows.threads import map_in_threads
 from cohirf.spanning.box_tree import SEVERAL, flatten, gap2, point_gap2, root
-from cohirf.spanning.policy import LISTS
+from cohirf.spanning.policy import LISTS, TREE
 
 # Of more neighbours, those of a row are a heap while they are looked for: to insert one into a
 # sorted list takes time in proportion to its length. Here, because it is compiled.
@@ -213,14 +213,33 @@ def spanning_edges(
     components to begin with, as :func:`root` reads it.
     """
     node_core = _lowest_in_nodes(tree, core)
-    room = np.empty(_count_in_largest_leaf(tree))  # for the distances to all rows of a leaf
+    largest = _count_in_largest_leaf(tree)
     reach = np.ascontiguousarray(distances2[:, -1])
+    blocks = _cut_leaves(tree)
 
     def search(components: Any, lightest: Any) -> None:
         search_lists(core, neighbours, distances2, components, lightest)
-        _search_tree(tree, columns, core, node_core, reach, components, lightest, room)
+        node_components = _components_of_nodes(tree, components)
+
+        def search_block(leaves: Any) -> Any:
+            known = (core, node_core, reach, components, node_components)
+            return _search_tree(tree, columns, leaves, known, lightest, np.empty(largest))
+
+        # blocks do not see what others find, so that it does not matter which come first
+        for names, found in map_in_threads(search_block, blocks):
+            _offer_all(names, found, lightest)
 
     return join_in_rounds(search, parents)
+
+
+def _cut_leaves(tree: Any) -> list[Any]:
+    """Return the leaves in the order of their rows, in blocks."""
+    leaves = np.flatnonzero(tree.children == 0)
+    leaves = leaves[np.argsort(tree.starts[leaves])]
+    n_rows = len(tree.points)
+    n_blocks = max(1, min(TREE.most_blocks, n_rows // TREE.fewest_searched))
+    bounds = np.arange(1, n_blocks) * n_rows // n_blocks
+    return np.split(leaves, np.searchsorted(tree.starts[leaves], bounds))
 
 
 def join_in_rounds(search: Any, parents: Any) -> Any:
@@ -277,24 +296,41 @@ def search_lists(
 
 
 @njit(cache=True, nogil=True)
-def _search_tree(
-    tree: Any,
-    columns: Any,
-    core: Any,
-    node_core: Any,
-    reach: Any,
-    components: Any,
-    lightest: Any,
-    room: Any,
-) -> None:
-    """Find the lightest edges among those that are not in the lists, which end at the distances
-    ``reach``.
+def _offer_all(names: Any, found: Any, lightest: Any) -> None:
+    """Note the edges that were found for the components of these names."""
+    for place in range(len(names)):
+        if found.weights[place] < np.inf:
+            offer(
+                lightest,
+                names[place],
+                found.inside[place],
+                found.outside[place],
+                found.weights[place],
+                found.lengths[place],
+            )
+
+
+@njit(cache=True, nogil=True)
+def _search_tree(tree: Any, columns: Any, leaves: Any, known: Any, lightest: Any, room: Any) -> Any:
+    """Find the lightest edges of the rows of some leaves among those that are not in the lists,
+    which end at the distances ``reach``.
+
+    Return the names of their components, and the lightest edge of each that is known now. What is
+    known are ``core``, the lowest core distance of each node, ``reach``, and the component of each
+    row and node.
     """
-    node_components = _components_of_nodes(tree, components)
-    for leaf in range(len(tree.starts)):
-        if tree.children[leaf] > 0:
-            continue
-        heaviest = _heaviest_of_use(tree, leaf, core, reach, components, lightest)
+    core, node_core, reach, components, node_components = known
+    first = tree.starts[leaves[0]]
+    names, own = _name_components(components, first, tree.ends[leaves[-1]])
+    found = Lightest(
+        lightest.weights[names],
+        lightest.lengths[names],
+        lightest.inside[names],
+        lightest.outside[names],
+    )
+    for leaf in leaves:
+        of_leaf = own[tree.starts[leaf] - first : tree.ends[leaf] - first]
+        heaviest = _heaviest_of_use(tree, leaf, core, reach, of_leaf, found)
         if heaviest < 0:
             continue
         stack = [(0.0, 0)]
@@ -305,25 +341,51 @@ def _search_tree(
             if node_components[node] != SEVERAL and node_components[node] == node_components[leaf]:
                 continue
             if tree.children[node] == 0:
+                leaf_and_node = (leaf, node)
+                of_block = (first, own)
                 _search_between(
-                    tree, columns, (leaf, node), core, reach, components, lightest, room
+                    tree, columns, leaf_and_node, core, reach, components, of_block, found, room
                 )
-                heaviest = _heaviest_of_use(tree, leaf, core, reach, components, lightest)
+                heaviest = _heaviest_of_use(tree, leaf, core, reach, of_leaf, found)
             else:
                 _push_children(tree, leaf, node, stack)
+    return names, found
 
 
 @njit(cache=True, nogil=True)
-def _heaviest_of_use(
-    tree: Any, leaf: Any, core: Any, reach: Any, components: Any, lightest: Any
-) -> Any:
+def _name_components(components: Any, start: Any, end: Any) -> Any:
+    """Return the components of some positions, and the place of that of each among these.
+
+    Memory for all components is not filled first, which would take longer than the search: a place
+    in it counts only if the component of this place is the one that is looked up.
+    """
+    names = np.empty(end - start, dtype=components.dtype)
+    place_of = np.empty(len(components), dtype=np.int32)
+    own = np.empty(end - start, dtype=np.int32)
+    n_names = 0
+    for i in range(start, end):
+        component = components[i]
+        place = place_of[component]
+        if not (0 <= place < n_names and names[place] == component):
+            place = n_names
+            names[place] = component
+            place_of[component] = place
+            n_names += 1
+        own[i - start] = place
+    return names[:n_names].copy(), own
+
+
+@njit(cache=True, nogil=True)
+def _heaviest_of_use(tree: Any, leaf: Any, core: Any, reach: Any, of_leaf: Any, found: Any) -> Any:
     """Return the weight that an edge must fall below to be of use to a row of a leaf.
 
-    -1 if none can be.
+    -1 if none can be. ``of_leaf`` are the places of the components of its rows.
     """
     heaviest = -1.0
-    for i in range(tree.starts[leaf], tree.ends[leaf]):
-        weight = lightest.weights[components[i]]
+    start = tree.starts[leaf]
+    for place in range(len(of_leaf)):
+        i = start + place
+        weight = found.weights[of_leaf[place]]
         if max(core[i], reach[i]) < weight:
             heaviest = max(heaviest, weight)
     return heaviest
@@ -337,23 +399,29 @@ def _search_between(
     core: Any,
     reach: Any,
     components: Any,
-    lightest: Any,
+    of_block: Any,
+    found: Any,
     room: Any,
 ) -> None:
-    """Find light edges between rows of two leaves."""
+    """Find light edges between the rows of a leaf and those of another one.
+
+    ``of_block`` has the first row of a block, and the place of the component of each of its rows.
+    """
     leaf, other = leaves
+    first, places = of_block
     for i in range(tree.starts[leaf], tree.ends[leaf]):
-        own = components[i]
+        own = places[i - first]
         at_least = max(core[i], reach[i], point_gap2(tree.points[i], tree.boxes, other))
-        if at_least >= lightest.weights[own]:
+        if at_least >= found.weights[own]:
             continue
         _measure_to_leaf(tree, columns, tree.points[i], other, room)
-        for place in range(tree.ends[other] - tree.starts[other]):
-            j = tree.starts[other] + place
-            weight = max(core[i], core[j], room[place])
-            if components[j] != own and _is_lighter(weight, room[place], lightest, own):
-                offer(lightest, own, i, j, weight, room[place])
-                offer(lightest, components[j], j, i, weight, room[place])
+        for beside in range(tree.ends[other] - tree.starts[other]):
+            j = tree.starts[other] + beside
+            weight = max(core[i], core[j], room[beside])
+            if components[j] != components[i] and _is_lighter(weight, room[beside], found, own):
+                offer(found, own, i, j, weight, room[beside])
+                if 0 <= j - first < len(places):  # its other row will not have to look for it
+                    offer(found, places[j - first], j, i, weight, room[beside])
 
 
 @njit(cache=True, nogil=True)
