@@ -26,9 +26,6 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ("garber-2001", "SC-SRGF", "CoHiRF, R=1", ARI): FUSED,
     ("garber-2001", "SC-SRGF", "CoHiRF, R=2", ARI): FUSED,
     ("garber-2001", "SC-SRGF", "CoHiRF, R=1", INDEX): FUSED,
-    ("coil-20", "K-Means", "R-CoHiRF", INDEX): (
-        "Four of five searches have 288.092 or more, as the paper, one 256.210."
-    ),
     ("alizadeh-2000-v2", "kernel K-Means", "CoHiRF", INDEX): KERNEL,
     ("shuttle", "K-Means", "CoHiRF", ARI): (
         "With 2 to 30 clusters per view five searches have 0.693."
@@ -36,19 +33,10 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ("garber-2001", "kernel K-Means", "CoHiRF", INDEX): KERNEL,
     ("shuttle", "SC-SRGF", "CoHiRF, R=1, 100 batches", INDEX): OTHER,
     ("shuttle", "SC-SRGF", "CoHiRF, R=1, 100 batches", SILHOUETTE): OTHER,
-    ("coil-20", "kernel K-Means", "CoHiRF", INDEX): (
-        "Four of five searches have 1.2 to 1.8, one has 30.8."
-    ),
-    ("iris", "kernel K-Means", "CoHiRF", SILHOUETTE): (
-        "Four of five searches have the paper's 0.579, one 0.566."
-    ),
     ("alizadeh-2000-v2", "kernel K-Means", "CoHiRF", SILHOUETTE): KERNEL,
     ("coil-20", "DBSCAN", "CoHiRF", ARI): NONE.format("0.705"),
     ("coil-20", "DBSCAN", "CoHiRF", SILHOUETTE): NONE.format("0.181"),
     ("coil-20", "DBSCAN", "R-CoHiRF", SILHOUETTE): NONE.format("0.199"),
-    ("coil-20", "K-Means", "CoHiRF", SILHOUETTE): (
-        "One of five searches has 0.175, the others have 0.184 to 0.187."
-    ),
     ("coil-20", "kernel K-Means", "alone", SILHOUETTE): KERNEL,
     ("coil-20", "SC-SRGF", "alone", SILHOUETTE): FUSED,
     ("coil-20", "SC-SRGF", "CoHiRF, R=1", ARI): FUSED,
