@@ -20,7 +20,7 @@ from experiments import (
 from experiments.budgets import BUDGETS
 from experiments.cells import Cell, results_of, run_cells
 from experiments.keeping import is_kept, pack, unpack
-from experiments.methods import BASES
+from experiments.methods import BASES, VARIANTS
 from experiments.paper import METRICS
 from experiments.peak_memory import peak_of
 from experiments.real_tables import TABLES
@@ -53,7 +53,10 @@ def main() -> None:
                 "metrics": arguments.metrics,
                 "data": arguments.data,
                 "bases": arguments.bases,
+                "variants": arguments.variants,
+                "n_seeds": arguments.seeds,
                 "drawn": arguments.drawn,
+                "gpu": arguments.gpu,
             }
             authors.run(arguments.budget, folder, say, **options)
         else:
@@ -106,6 +109,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--metrics", nargs="*", choices=METRICS, help="tune for these metrics only")
     parser.add_argument(
         "--data", nargs="*", choices=authors.SIZES, help="of authors, search these data sets only"
+    )
+    parser.add_argument(
+        "--variants", nargs="*", choices=VARIANTS, help="of authors, search these variants only"
+    )
+    parser.add_argument("--seeds", type=int, help="of authors, search with as many seeds")
+    parser.add_argument(
+        "--gpu", action="store_true", help="of authors, fuse graphs on a GPU: needs nvcc"
     )
     parser.add_argument(
         "--drawn",

@@ -8,6 +8,7 @@ search is decided by its luckiest trial, so other draws give other figures: see
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +18,19 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from cohirf.clusterers import SCSRGF
-from cohirf.clusterers.affinity import build_nearest_affinity, fuse_affinities, symmetrise
+from cohirf.clusterers.affinity import (
+    FloatMatrix,
+    build_nearest_affinity,
+    fuse_affinities,
+    symmetrise,
+)
 from cohirf.clusterers.sc_srgf import partition_graph
+
+MOST_LEVELS = 100
+# rows of which inner products of all pairs are computed, as the program does: 200 MB
+MOST_PAIRED = 5000
+Subspaces = Sequence[NDArray[np.intp]]
+Batch = tuple[NDArray[np.int64], np.random.Generator | None]
 
 
 class SubspacesAsPublished(SCSRGF):
@@ -26,18 +38,26 @@ class SubspacesAsPublished(SCSRGF):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the rows of ``X``."""
-        rng = np.random.RandomState(self.random_state)
-        n_features = max(1, int(self.sampling_ratio * X.shape[1]))
-        affinities = [
-            build_nearest_affinity(X[:, rng.permutation(X.shape[1])[:n_features]], self.n_neighbors)
-            for _ in range(self.n_affinities)
-        ]
-        graph = fuse_affinities(affinities, self.n_affinities, rescale=False)
-        graph /= graph.sum(axis=1, keepdims=True)
-        symmetrise(graph, 0.5)
+        graph = self._fuse(X, np.random.RandomState(self.random_state))
         rng = np.random.RandomState(self.random_state)
         self.labels_ = partition_graph(graph, self.n_clusters, rng, unit=False)
         return self
+
+    def _fuse(self, X: Any, rng: np.random.RandomState) -> FloatMatrix:
+        n_features = max(1, int(self.sampling_ratio * X.shape[1]))
+        subspaces = [rng.permutation(X.shape[1])[:n_features] for _ in range(self.n_affinities)]
+        return normalised(self._fuse_subspaces(X, subspaces))
+
+    def _fuse_subspaces(self, X: Any, subspaces: Subspaces) -> FloatMatrix:
+        affinities = [build_nearest_affinity(X[:, part], self.n_neighbors) for part in subspaces]
+        return fuse_affinities(affinities, self.n_affinities, rescale=False)
+
+
+def normalised(graph: FloatMatrix) -> FloatMatrix:
+    """Return a fused graph whose rows sum to about 1, symmetric; the given one is overwritten."""
+    graph /= graph.sum(axis=1, keepdims=True)
+    symmetrise(graph, 0.5)
+    return graph
 
 
 class DrawnAsPublished(ClusterMixin, BaseEstimator):
@@ -58,6 +78,9 @@ class DrawnAsPublished(ClusterMixin, BaseEstimator):
     threshold : float or None, default=None
         Views are left out, one after the other, while the groups without one of them agree with
         those of all by an ARI below this. None leaves none out.
+    batch_size : int or None, default=None
+        Number of rows of a batch, one after the other. Batches have one level each, and one of them
+        is left as it is, until what is left is a batch. By default all rows are one.
     random_state : int or None, default=None
         Seed.
     """
@@ -70,6 +93,7 @@ class DrawnAsPublished(ClusterMixin, BaseEstimator):
         views: int = 5,
         max_features: int | float = 1.0,
         threshold: float | None = None,
+        batch_size: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -77,26 +101,53 @@ class DrawnAsPublished(ClusterMixin, BaseEstimator):
         self.views = views
         self.max_features = max_features
         self.threshold = threshold
+        self.batch_size = batch_size
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the rows of ``X``."""
         rng = np.random.default_rng(self.random_state)
-        medoids = group = np.arange(len(X))
-        labels = group
-        for _ in range(100):
-            views = [self._cluster_view(X[medoids], view) for view in rng.spawn(self.views)]
-            group = self._agree(np.array(views).T)
+        medoids = labels = np.arange(len(X))
+        for _ in range(MOST_LEVELS):
+            batches = self._split(len(medoids), rng)
+            group = np.empty_like(medoids)
+            chosen: list[NDArray[np.int64]] = []
+            for rows, draws in batches:
+                part, of_part = self._contract(X, medoids[rows], draws)
+                group[rows] = part + sum(map(len, chosen))
+                chosen.append(of_part)
             labels = group[labels]
-            n_groups = group.max() + 1
-            is_last = n_groups == len(medoids)
-            medoids = np.array(
-                [self._medoid_of(X, medoids[group == number]) for number in range(n_groups)]
-            )
-            if is_last:
+            before = len(medoids)
+            medoids = np.concatenate(chosen)
+            is_last_batch = self.batch_size is not None and len(batches) == 1
+            if is_last_batch or len(medoids) == before:
                 break
         self.labels_ = labels
         return self
+
+    def _split(self, n_rows: int, rng: np.random.Generator) -> list[Batch]:
+        """Return the rows of each batch and its generator, None if it is left as it is."""
+        rows = np.arange(n_rows)
+        if self.batch_size is None:
+            return [(rows, rng)]
+        n_batches = n_rows // self.batch_size
+        if n_batches <= 1:
+            return [(rows, rng.spawn(2)[0])]
+        left = int(rng.integers(0, n_batches))
+        draws: list[np.random.Generator | None] = [*rng.spawn(n_batches)]
+        draws[left] = None
+        return list(zip(np.array_split(rows, n_batches), draws, strict=True))
+
+    def _contract(
+        self, X: Any, rows: NDArray[np.int64], draws: np.random.Generator | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the group of each of these rows, and the medoid of each group."""
+        if draws is None:
+            return np.arange(len(rows)), rows
+        views = [self._cluster_view(X[rows], view) for view in draws.spawn(self.views)]
+        group = self._agree(np.array(views).T)
+        numbers = range(group.max() + 1)
+        return group, np.array([self._medoid_of(X, rows[group == number]) for number in numbers])
 
     def _cluster_view(self, X: Any, rng: np.random.Generator) -> NDArray[np.int64]:
         n_features = self.max_features
@@ -132,5 +183,7 @@ class DrawnAsPublished(ClusterMixin, BaseEstimator):
 
     def _medoid_of(self, X: Any, rows: NDArray[np.int64]) -> np.int64:
         members = X[rows]
+        if self.features is None and len(rows) > MOST_PAIRED:
+            return rows[(members @ members.sum(axis=0)).argmax()]
         near = members @ members.T if self.features is None else rbf_kernel(members)
         return rows[near.sum(axis=0).argmax()]

@@ -31,6 +31,7 @@ from experiments.authors import (
     cells_of,
     found_rows,
     model_and_space,
+    say_many,
     say_search,
     score_labels,
     search,
@@ -195,6 +196,37 @@ def test_a_view_as_published_draws_features_then_two_seeds():
     DrawnAsPublished(Thirds(), views=2, max_features=0.5, random_state=5).fit(X)
     drawn = [(list(view[0]), seed) for view, seed in Thirds.told[:2]]
     assert drawn == [([0, 2, 5], 454930), ([5, 1, 2], 408038)]
+
+
+def test_batches_as_published_have_one_level_and_one_of_them_is_left_as_it_is():
+    X = np.random.default_rng(2).normal(size=(91, 5))
+    Thirds.told.clear()
+    model = DrawnAsPublished(Thirds(), views=1, batch_size=20, random_state=3).fit(X)
+    left = np.random.default_rng(3).integers(0, 4)
+    batches = np.array_split(X, 4)
+    # three batches leave three medoids each, and then all is one batch of these and the fourth
+    assert [len(rows) for rows, _ in Thirds.told[:3]] == [
+        len(batch) for number, batch in enumerate(batches) if number != left
+    ]
+    assert len(Thirds.told[3][0]) == 9 + len(batches[left])
+    assert len(Thirds.told) == 4
+    assert len({seed for _, seed in Thirds.told}) == 4
+    assert len(np.unique(model.labels_)) == 3
+
+
+def test_medoids_of_many_rows_are_those_of_all_pairs(monkeypatch):
+    X = np.random.default_rng(2).normal(size=(200, 5))
+    model = DrawnAsPublished(KMeans(3), views=2, random_state=0)
+    expected = model.fit(X).labels_
+    monkeypatch.setattr("experiments.published_draws.MOST_PAIRED", 1)
+    assert np.array_equal(model.fit(X).labels_, expected)
+
+
+def test_how_often_five_searches_have_the_mean_of_the_paper_is_said():
+    scores = np.array([0.0, 1.0] * 10)
+    assert "20 searches have 0.500 ± 0.513" in say_many(scores, 1.0)
+    assert "or more in 3." in say_many(scores, 1.0)  # all five are 1: 1 / 32
+    assert "or less in 2.9%" in say_many(scores, 0.0)
 
 
 def test_subspaces_as_published_are_fused_once_for_each():
