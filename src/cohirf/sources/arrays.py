@@ -17,10 +17,10 @@ from cohirf.optional import import_optional
 from cohirf.rows.grouping import IntArray, row_blocks
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, reading, shown
 from cohirf.sources.policy import READ
-from cohirf.sources.remote import stamp
+from cohirf.sources.remote import Url, stamp
+from cohirf.sources.remote_zarr import METADATA, RemoteFolder
 from cohirf.sources.source import ColumnChoice, Source, StreamedSource, rows_within
 
-METADATA = (".zarray", "zarr.json", ".zgroup")  # every Zarr folder contains one of them
 DASK_ARRAY = "The Dask array"
 
 
@@ -141,19 +141,22 @@ class ZarrSource(StreamedSource):
     """A two-dimensional Zarr array, which is decoded a few rows of chunks at a time."""
 
     format_name = "Zarr"
-    is_remote = False
 
     def __init__(self, data: str | os.PathLike[str] | Any, columns: ColumnChoice = None) -> None:
+        self._folder = RemoteFolder(data) if isinstance(data, Url) else None
+        if self._folder is not None:
+            data = self._folder.open()
         self._path = _path_of(data)
         self._array = data if self._path is None else None
-        name = "The Zarr array" if self._path is None else shown(self._path)
+        name = self._find_name()
         if self._path is None:
             self._file = None
         else:
             self._file = FileStamp.of(_metadata_file(self._path))
         array = self._open()
         if hasattr(array, "array_keys"):
-            example = min(array.array_keys(), default="X")
+            is_listed = array.store.supports_listing
+            example = min(array.array_keys() if is_listed else (), default="X")
             raise ValueError(f"{name} is a group of arrays: open one of them, such as {example!r}.")
         # other dimensions are refused below
         n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)
@@ -165,11 +168,19 @@ class ZarrSource(StreamedSource):
         super().__init__(name, array.shape, array.dtype, columns=columns, starts=starts)
         self._newest_ns, self._is_complete = self._stamp_chunks(array)
 
+    def _find_name(self) -> str:
+        if self._folder is not None:
+            return str(self._folder.url)
+        return "The Zarr array" if self._path is None else shown(self._path)
+
     def _refuse_changes(self) -> None:
         if self._file is not None:
             self._file.refuse_changes()
 
     def _content(self) -> Iterator[Any]:
+        if self._folder is not None and self._folder.is_listed:
+            yield from self._folder.content()
+            return
         if self._file is not None:
             yield from self._file.content(64)
         if self._newest_ns is not None:

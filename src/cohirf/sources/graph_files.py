@@ -10,7 +10,7 @@ import re
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,10 @@ from scipy import sparse
 from cohirf.optional import import_optional
 from cohirf.rows.grouping import row_blocks, take_places
 from cohirf.rows.texts import Texts
-from cohirf.sources.files import FileStamp, naming, shown
+from cohirf.sources.files import naming, reading
 from cohirf.sources.policy import READ
+from cohirf.sources.remote import Location, Url, show, stamp
+from cohirf.sources.remote_zarr import RemoteFolder
 from cohirf.sources.source import rows_within
 from cohirf.sources.tables import ARROW_NUMBERS, Table
 
@@ -80,12 +82,16 @@ class NpzGraph(GraphSource):
     """A ``.npz`` file: a sparse matrix of SciPy, or arrays ``indices`` and ``distances``."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._file = FileStamp.of(path)
+        self._file = stamp(path if isinstance(path, Url) else Path(path))
         super().__init__(self._file.name)
 
     def read(self) -> Any:
         """Return the matrix, or the pair."""
-        with naming(self.name, "a graph in .npz"), zipfile.ZipFile(self._file.path) as archive:
+        with (
+            reading(self._file, "a graph in .npz"),
+            self._file.open() as file,
+            zipfile.ZipFile(file) as archive,
+        ):
             members = {Path(name).stem for name in archive.namelist()}
             if "format" not in members:
                 if not {"indices", "distances"} <= members:
@@ -97,7 +103,7 @@ class NpzGraph(GraphSource):
             kind = str(_read_small(archive, "format").astype(str))
             shape = tuple(int(size) for size in _read_small(archive, "shape"))
             if kind != "csr":
-                matrix = sparse.load_npz(self._file.path)
+                matrix = sparse.load_npz(file)
                 if kind in ("csc", "bsr"):
                     matrix.check_format(full_check=True)  # conversion would not look at indices
                 return sparse.csr_array(matrix)
@@ -289,13 +295,13 @@ class AnnDataGraph(GraphSource):
     """A matrix in ``obsp`` of an AnnData file: ``.h5ad``, or a Zarr folder."""
 
     def __init__(self, path: str | os.PathLike[str], key: str = USUAL) -> None:
-        self._path = Path(path).absolute()
+        self._place = path if isinstance(path, Url) else Path(path).absolute()
         self._key = key
-        super().__init__(f"{shown(self._path)} obsp[{key!r}]")
+        super().__init__(f"{show(self._place)} obsp[{key!r}]")
 
     def read(self) -> Any:
         """Return the matrix."""
-        with self._open() as root, naming(shown(self._path), "AnnData"):
+        with self._open() as root, naming(show(self._place), "AnnData"):
             group = root["obsp"][self._key]
             if not hasattr(group, "keys"):
                 return np.asarray(group[...])
@@ -307,21 +313,16 @@ class AnnDataGraph(GraphSource):
     def read_names(self) -> Texts:
         """Return the names of the observations."""
         io = import_optional("anndata", "anndata", "Reading AnnData").io
-        with self._open() as root, naming(shown(self._path), "AnnData"):
+        with self._open() as root, naming(show(self._place), "AnnData"):
             return Texts.of(str(name) for name in io.read_elem(root["obs"]).index)
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
         """Open the file; raise if it has no such matrix."""
-        with naming(shown(self._path), "AnnData"):
-            if self._path.is_dir():
-                zarr = import_optional("zarr", "anndata", "Reading AnnData")
-                root = zarr.open_group(self._path, mode="r")
-            else:
-                h5py = import_optional("h5py", "anndata", "Reading AnnData")
-                root = h5py.File(self._path, mode="r")
-            there = sorted(root["obsp"].keys()) if "obsp" in root else []
-        try:
+        with ExitStack() as opened:
+            with naming(show(self._place), "AnnData"):
+                root = opened.enter_context(_open_anndata(self._place))
+                there = sorted(root["obsp"].keys()) if "obsp" in root else []
             if self._key not in there:
                 listed = ", ".join(map(repr, there)) or "nothing"
                 raise ValueError(
@@ -329,9 +330,29 @@ class AnnDataGraph(GraphSource):
                     'or name another matrix with graph="...".'
                 )
             yield root
-        finally:
-            if not self._path.is_dir():
-                root.close()
+
+
+@contextmanager
+def _open_anndata(place: Location) -> Iterator[Any]:
+    """Open a file of HDF5, or a folder of Zarr, here or at a URL."""
+    user = "Reading AnnData"
+    if isinstance(place, Url) and not place.name.lower().endswith(".h5ad"):
+        yield RemoteFolder(place).open()
+    elif isinstance(place, Url):
+        h5py = import_optional("h5py", "anndata", user)
+        file = stamp(place)
+        with file.open() as stream:
+            try:
+                with h5py.File(stream, mode="r") as root:
+                    yield root
+            except Exception:
+                file.raise_failure()  # h5py does not say what the store said
+                raise
+    elif place.is_dir():
+        yield import_optional("zarr", "anndata", user).open_group(place, mode="r")
+    else:
+        with import_optional("h5py", "anndata", user).File(place, mode="r") as root:
+            yield root
 
 
 # ---- parts of matrices, in blocks

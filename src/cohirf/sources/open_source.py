@@ -21,12 +21,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeGuard, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from scipy import sparse
 
-from cohirf.sources.arrays import METADATA, ArraySource, DaskSource, NpySource, ZarrSource
+from cohirf.sources.arrays import ArraySource, DaskSource, NpySource, ZarrSource
 from cohirf.sources.csv import CsvTable, JoinedCsv
 from cohirf.sources.datasets import DataSet, is_pattern, list_files, open_set
 from cohirf.sources.files import StoredFile
@@ -40,6 +40,7 @@ from cohirf.sources.graph_files import (
 )
 from cohirf.sources.lakehouse import find_delta, is_iceberg, open_delta, open_iceberg
 from cohirf.sources.remote import Location, Url, locate, show, stamp
+from cohirf.sources.remote_zarr import METADATA
 from cohirf.sources.source import ColumnChoice, Source, choose_numbers
 from cohirf.sources.tables import (
     ArrowTable,
@@ -122,7 +123,7 @@ def open_source(
         - ``.zarr.zip``: a Zarr array in a zip file (extra ``zarr``).
 
         The same at a URL: ``s3://``, ``gs://``, ``az://``, ``http://``, ``https://`` or
-        ``file://`` (extra ``cloud``); spreadsheets and Zarr arrays on a local disk only.
+        ``file://`` (extra ``cloud``); spreadsheets and Zarr in zip files on a local disk only.
         Credentials are found in the environment, and URLs that contain some are refused.
 
         Or a folder:
@@ -251,7 +252,8 @@ def _open_graph(data: Any, columns: ColumnChoice, key: str, **options: Any) -> G
         _choose_options(None, **options)
         if columns is not None:
             raise TypeError(f"columns are only for tables of edges, not for {show(path)}.")
-        return NpzGraph(path) if path.suffix.lower() == ".npz" else AnnDataGraph(path, key)
+        is_npz = path.name.lower().endswith(".npz")
+        return NpzGraph(path) if is_npz else AnnDataGraph(path, key)
     table = open_table(path, **options)
     if table is None:
         raise ValueError(
@@ -264,13 +266,11 @@ def _open_graph(data: Any, columns: ColumnChoice, key: str, **options: Any) -> G
     return EdgeTable(table, columns)
 
 
-def _is_matrix(path: Location) -> TypeGuard[Path]:
-    """Return whether a graph is in a file of a matrix, which must be a local one."""
+def _is_matrix(path: Location) -> bool:
+    """Return whether a graph is in a file of a matrix, or in a folder of AnnData."""
     is_matrix = path.name.lower().endswith((".npz", ".h5ad"))
     if isinstance(path, Url):
-        if is_matrix:
-            raise ValueError(f"{path}: matrices are read from a local disk only: copy it.")
-        return False
+        return is_matrix or _kind_of(path.name) is ZarrSource
     if is_matrix and not path.exists():
         raise FileNotFoundError(f"{shown(path.absolute())} is not a file: check the path.")
     return is_matrix or (path / "obs").is_dir()
@@ -320,21 +320,18 @@ def find_format(path: Location) -> Any:
 def _find(path: Location) -> tuple[Any, Any]:
     """Return the class that opens data, and the file or the data set to open."""
     name = show(path)
-    if isinstance(path, Path) and any((path / file).is_file() for file in METADATA):
-        return ZarrSource, path
     kind = _kind_of(path.name)
+    if _is_zarr(path):
+        return ZarrSource, path
     is_folder = path.key.endswith("/") if isinstance(path, Url) else path.is_dir()
     found = _find_table(path) if is_folder or kind is None else None
     if found is not None:
         return ParquetTable, found
     if is_folder or is_pattern(path):
-        return _find_set(path)
+        return _find_set_or_zarr(path)
     if isinstance(path, Url) and kind is not None:
         if not kind.is_remote:
-            instead = ", or open it with zarr and give the array" if kind is ZarrSource else ""
-            raise ValueError(
-                f"{name}: {kind.format_name} is read from a local disk only: copy it{instead}."
-            )
+            raise ValueError(f"{name}: {kind.format_name} is read from a local disk only: copy it.")
         return kind, _stamp_or_list(path)
     if isinstance(path, Path) and not path.is_file():
         raise FileNotFoundError(f"{name} is not a file: check the path.")
@@ -342,12 +339,22 @@ def _find(path: Location) -> tuple[Any, Any]:
         raise ValueError(f"{name} is opened as a graph only: give graph=True, or --graph.")
     if isinstance(path, Url) and not path.root.startswith("http"):
         with suppress(NoFilesError):
-            return _find_set(path)
+            return _find_set_or_zarr(path)
     if kind is None:
         raise ValueError(
             f"{name} has an unknown format: give a file whose name ends in {', '.join(FILES)}."
         )
     return kind, path
+
+
+def _is_zarr(path: Location) -> bool:
+    """Return whether a folder is one of Zarr: by its files, or at a URL by its ending."""
+    if isinstance(path, Path):
+        return any((path / file).is_file() for file in METADATA)
+    is_zarr = _kind_of(path.name) is ZarrSource
+    if is_zarr and path.name.lower().endswith(".zip"):
+        raise ValueError(f"{path}: Zarr in a zip file is read from a local disk only: copy it.")
+    return is_zarr
 
 
 def _find_table(path: Location) -> DataSet | None:
@@ -388,6 +395,25 @@ def _find_set(path: Location) -> tuple[Any, DataSet]:
         f"{show(path)} is a folder without data: give a folder of Parquet, Arrow or CSV files"
         f"{others}."
     )
+
+
+def _find_set_or_zarr(path: Location) -> tuple[Any, Any]:
+    """Return a data set; at a URL, a folder without files of one may be an array of Zarr."""
+    try:
+        return _find_set(path)
+    except NoFilesError:
+        if isinstance(path, Url) and _has_zarr(path):
+            return ZarrSource, path
+        raise
+
+
+def _has_zarr(path: Url) -> bool:
+    """Return whether there is an array or a group of Zarr at a key with another ending."""
+    for file in METADATA:
+        with suppress(FileNotFoundError):
+            stamp(path.with_key(f"{path.key.rstrip('/')}/{file}"))
+            return True
+    return False
 
 
 def _stamp_or_list(path: Url) -> StoredFile | DataSet:
