@@ -36,12 +36,14 @@ from dask.sizeof import sizeof
 from dask.utils import key_split
 from distributed import Client, LocalCluster
 
+import cohirf.data.on_dask
 from benchmarks._common import in_fresh_process, make_parser, parse
 from cohirf import CoHiRF
 from cohirf.algorithm.runs import ContractedRun, Survivors, contract_run
 from cohirf.data.dask_arrays import _ValidatedChunk as ValidatedChunk
 from cohirf.data.dask_arrays import spread_source
 from cohirf.data.first_level import Counts
+from cohirf.engines.dask import DataLocalEngine
 from cohirf.planning import peak_bytes, reset_peak
 from cohirf.rows.storage import NumberedRows
 from cohirf.sources import Source
@@ -64,10 +66,32 @@ def make_rows(n_rows: int, n_features: int, seed: int = 0) -> np.ndarray:
 MOST_SENT = 50_000  # survivors that the client gets: it contracts them here
 
 
+LAST_RUNS: list[list[Any]] = []  # the tasks of the last first level that was sent
+
+
+class NotedEngine(DataLocalEngine):
+    """The engine of Dask, which notes its tasks: in a graph they are hard to find."""
+
+    def _lazy(self, function: Any, tasks: list[Any]) -> Any:
+        LAST_RUNS[:] = [tasks]
+        return super()._lazy(function, tasks)
+
+
+cohirf.data.on_dask.engine_at_rows = NotedEngine
+
+
 class Planned:
     """A scheduler that counts tasks, and answers without computing those of the first level."""
 
-    def __init__(self, n_measured: int, n_features: int, *, capture: bool = False) -> None:
+    def __init__(
+        self,
+        n_measured: int,
+        n_features: int,
+        *,
+        capture: bool = False,
+        most_sent: int = MOST_SENT,
+    ) -> None:
+        self.most_sent = most_sent
         self.n_measured = n_measured
         self.n_features = n_features
         self.capture = capture
@@ -123,8 +147,7 @@ class Planned:
 
     def _measure_contraction(self, graph: dict[Any, Any]) -> None:
         """Contract the first batches of the first run, with real rows."""
-        numbered = sorted(key for key in graph if key_split(key) == "cohirf_table")
-        self.runs = [value_of(graph[key]) for key in numbered]
+        self.runs = LAST_RUNS[-1]
         task, contraction, engine = self.runs[0]
         bounds = task.run.bounds
         n_batches = max(1, int(np.searchsorted(bounds, self.n_measured, side="right")) - 1)
@@ -140,7 +163,7 @@ class Planned:
         # the client is sent fewer: their number is that of all runs
         first = one_batch_of(found.survivors)
         n_all = sum(task.run.n_batches for task, *_ in self.runs)
-        self.template = first_of(first, max(1, MOST_SENT // n_all))
+        self.template = first_of(first, max(1, self.most_sent // n_all))
 
     def _measure_labels(self, graph: dict[Any, Any]) -> None:
         """Assign real rows to cells."""

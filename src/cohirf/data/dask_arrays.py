@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -92,8 +93,10 @@ def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") 
     whole = _whole_rows(source, chunks)
     if isinstance(source, ArraySource):  # in memory: it is sent to the workers, chunk by chunk
         return da.from_array(source.take(np.arange(source.n_rows)), chunks=whole)
-    # a task of its own, so that a source of many files is sent to each worker only once
-    sent = dask().delayed(source, pure=True, traverse=False)
+    if len(pickle.dumps(source)) <= DATA.sent_bytes:
+        sent: Any = source
+    else:  # a task of its own, so that a source of many files is sent to each worker only once
+        sent = dask().delayed(source, pure=True, traverse=False)
     return da.map_blocks(_read_rows, source=sent, chunks=whole, meta=np.empty((0, 0), source.dtype))
 
 

@@ -54,7 +54,6 @@ from cohirf.engines.dask import (
     map_chunks,
     naming_faults,
     new_name,
-    one_chunk_each,
     persist,
     refuse_other_packages,
 )
@@ -169,16 +168,12 @@ class OnDask(Data):
         Leaves are sorted by row, and so are the runs.
         """
         lengths = tuple(np.diff([*starts, self.rows.n_rows]).tolist())
-        first_leaves = one_chunk_each(np.searchsorted(leaf_rows, starts).tolist())
+        first_leaves = np.searchsorted(leaf_rows, starts).tolist()
         numbers = map_chunks(
-            number_run,
-            [outcomes, "i", first_leaves, "i"],
-            lengths,
-            new_name("leaf_of_rows"),
-            np.int64,
+            number_run, first_leaves, [outcomes], lengths, new_name("leaf_of_rows"), np.int64
         )
         stability = map_chunks(
-            attrgetter("stability"), [outcomes, "i"], lengths, new_name("stability"), np.float32
+            attrgetter("stability"), None, [outcomes], lengths, new_name("stability"), np.float32
         )
         chunks = (self.rows.array.chunks[0],)
         leaf_of, of_rows = (
@@ -193,13 +188,12 @@ class OnDask(Data):
     def count(self, leaf_of: Any, n_leaves: int, weights: DaskWeights | None) -> Counts:
         """Count the rows of each leaf, chunk by chunk."""
         starts = np.cumsum((0, *leaf_of.chunks[0][:-1])).tolist()
-        given = [leaf_of, "i", one_chunk_each(starts), "i"]
+        arrays = [leaf_of]
         if weights is not None:
-            given += [weights.source.array[:, 0], "i"]
+            arrays.append(weights.source.array[:, 0])
         count = partial(count_chunk, n_leaves=n_leaves)
-        counts = map_chunks(
-            count, given, tuple(1 for _ in starts), new_name("count_leaves"), object
-        )
+        ones = tuple(1 for _ in starts)
+        counts = map_chunks(count, starts, arrays, ones, new_name("count_leaves"), object)
         with naming_faults():
             found: Counts = reduce(Counts.and_of, chunks_of(persist(counts)))
         return found
@@ -275,13 +269,13 @@ def _load(weights: DaskWeights | None, n_rows: int) -> ArrayWeights | None:
 
 
 def count_chunk(
-    leaf_of: IntArray, start: int, weights: NDArray[np.float64] | None = None, *, n_leaves: int
+    start: int, leaf_of: IntArray, weights: NDArray[np.float64] | None = None, *, n_leaves: int
 ) -> Counts:
     """Return number, weight and first of the rows of a chunk in each leaf."""
     return Counts.of_block(leaf_of, start, weights, n_leaves)
 
 
-def number_run(outcome: ContractedRun, first_leaf: int) -> IntArray:
+def number_run(first_leaf: int, outcome: ContractedRun) -> IntArray:
     """Return the number of the leaf of each row of a run."""
     leaf_of: IntArray = outcome.labels.astype(np.int64) + first_leaf
     return leaf_of

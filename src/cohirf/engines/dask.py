@@ -120,13 +120,13 @@ class DataLocalEngine(Engine):
         runs = [task[0].run for task in tasks]
         lengths = tuple(run.length for run in runs)
         rows = slice(runs[0].start, runs[-1].start + runs[-1].length)
-        given = [one_chunk_each(tasks), "i"]
-        for array in (self.rows,) if self.weights is None else (self.rows, self.weights):
-            # the "p2p" method would write all data to the disks of the workers, and start over when
-            # a worker is lost
-            given += [_renamed(array)[rows].rechunk((lengths, -1), method="tasks"), "ij"]
+        given = [self.rows] if self.weights is None else [self.rows, self.weights]
+        # the "p2p" method would write all data to the disks of the workers, and start over when a
+        # worker is lost
+        arrays = [_renamed(array)[rows].rechunk((lengths, -1), method="tasks") for array in given]
         call = partial(call_on_one_thread, partial(_call_with_chunk, function), get_config())
-        return map_chunks(call, given, tuple(1 for _ in runs), new_name("contract_batches"), object)
+        ones = tuple(1 for _ in runs)
+        return map_chunks(call, tasks, arrays, ones, new_name("contract_batches"), object)
 
 
 def _as_is(chunk: Any) -> Any:
@@ -138,20 +138,15 @@ def _renamed(array: Any) -> Any:
     return array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
 
 
-def _call_with_chunk(
-    function: Function, task: Task, columns: list[Any], weights: Any = None
-) -> Any:
-    """Call a function with the rows of a chunk.
-
-    Dask passes the single chunk along the columns in a list.
-    """
+def _call_with_chunk(function: Function, task: Task, rows: Any, weights: Any = None) -> Any:
+    """Call a function with the rows of a chunk, and their weights."""
     run_task, *others = task
     start = run_task.run.start
-    source = ArraySource(columns[0], name=DASK_ARRAY)
-    numbers = np.arange(start, start + len(columns[0]))
-    values = NumberedRows(np.ascontiguousarray(columns[0], source.dtype), numbers)
+    source = ArraySource(rows, name=DASK_ARRAY)
+    numbers = np.arange(start, start + len(rows))
+    values = NumberedRows(np.ascontiguousarray(rows, source.dtype), numbers)
     source.refuse_faults(values.X, numbers)
-    mass = None if weights is None else np.asarray(weights[0])[:, 0]
+    mass = None if weights is None else np.asarray(weights)[:, 0]
     return function(replace(run_task, values=values, mass=mass), *others)
 
 
@@ -159,32 +154,29 @@ def _without_map(outcome: ContractedRun) -> ContractedRun:
     return ContractedRun(outcome.survivors)
 
 
-def one_chunk_each(things: list[Any]) -> Any:
-    """Return a Dask array with one of ``things`` in each chunk."""
-    name = new_name("table")
-    graph = {(name, number): thing for number, thing in enumerate(things)}
-    return dask_array().Array(graph, name, chunks=((1,) * len(things),), dtype=object)
-
-
 def map_chunks(
-    function: Any, given: list[Any], lengths: tuple[int, ...], name: str, dtype: Any
+    function: Any,
+    things: Sequence[Any] | None,
+    arrays: Sequence[Any],
+    lengths: tuple[int, ...],
+    name: str,
+    dtype: Any,
 ) -> Any:
-    """Apply ``function`` to the chunks at the same position of several arrays.
+    """Apply ``function`` to one of ``things`` (if there are any), and to the chunks at the same
+    position of several arrays, which have all of their columns in one chunk.
 
-    Return a lazy array of the results.
+    Return a lazy array of the results. Things are part of the tasks: as chunks of an array, they
+    would be as many tasks again for the scheduler.
     """
+    graph = {}
+    for number in range(len(lengths)):
+        call = function if things is None else partial(function, things[number])
+        chunks = ((array.name, number, *[0] * (array.ndim - 1)) for array in arrays)
+        graph[name, number] = (call, *chunks)
+    layers = import_optional("dask.highlevelgraph", "dask", "A fit on Dask").HighLevelGraph
+    layered = layers.from_collections(name, graph, dependencies=arrays)
     meta = np.empty(0, dtype=dtype)
-    chunks = {"i": lengths}
-    return dask_array().blockwise(
-        function,
-        "i",
-        *given,
-        name=name,
-        adjust_chunks=chunks,
-        align_arrays=False,
-        dtype=dtype,
-        meta=meta,
-    )
+    return dask_array().Array(layered, name, chunks=(lengths,), dtype=dtype, meta=meta)
 
 
 def chunks_of(persisted: Any) -> Iterator[Any]:
@@ -244,7 +236,8 @@ class DaskEngine(Engine):
         return self._in_order(function, iter(tasks), n_tasks)
 
     def _in_order(self, function: Function, tasks: Iterator[Task], n_tasks: int) -> Iterator[Any]:
-        waiting = deque[Any]()
+        waiting = deque[tuple[Any, int]]()
+        n_bytes = 0  # that were sent and not answered: the scheduler holds them, too
         with naming_faults():
             n_threads = max(1, sum(self.client.nthreads().values()))
             per_call = max(1, n_tasks // (DASK.calls_per_thread * n_threads))
@@ -252,36 +245,49 @@ class DaskEngine(Engine):
                 sent = self._send(function, tasks, per_call)
             else:
                 sent = self._send_bare(function, tasks)
-            for result in sent:
-                waiting.append(result)
-                if len(waiting) > 2 * n_threads:  # limits the number of rows in transit
-                    yield from waiting.popleft().result()
+            for bundle in sent:
+                waiting.append(bundle)
+                n_bytes += bundle[1]
+                while len(waiting) > 2 * n_threads or (
+                    len(waiting) > 1 and n_bytes > DASK.bytes_ahead
+                ):
+                    first, of_first = waiting.popleft()
+                    n_bytes -= of_first
+                    yield from first.result()
+                del bundle
             while waiting:
-                yield from waiting.popleft().result()
+                yield from waiting.popleft()[0].result()
 
-    def _send(self, function: Function, tasks: Iterator[Task], per_call: int) -> Iterator[Any]:
-        """Send tasks in bundles; yield the lists of their results, as futures."""
+    def _send(
+        self, function: Function, tasks: Iterator[Task], per_call: int
+    ) -> Iterator[tuple[Any, int]]:
+        """Send tasks in bundles; yield the lists of their results, as futures, and the bytes of
+        each bundle.
+        """
         name = new_name(function.__name__)
         call = partial(_call_all, function, get_config())
         bundles = iter(lambda: list(islice(tasks, per_call)), [])
         for number, bundle in enumerate(map(_pack, bundles)):
             with _large_graphs():
-                yield self.client.submit(
+                sent = self.client.submit(
                     call, bundle, key=f"{name}-{number}", pure=False, retries=DASK.retries
                 )
+                yield sent, len(bundle)
 
-    def _send_bare(self, function: Function, tasks: Iterator[Task]) -> Iterator[Any]:
+    def _send_bare(self, function: Function, tasks: Iterator[Task]) -> Iterator[tuple[Any, int]]:
         """Send tasks without their rows, one by one.
 
-        Yield the lists of their results, as futures.
+        Yield the lists of their results, as futures, and the bytes of the task.
         """
         call = dask().delayed(partial(_call_all, function, get_config()), pure=False)
         for task, *others in tasks:
             numbers = task.rows_needed()
             rows = self.array[numbers].rechunk(-1).to_delayed().item()
             with _large_graphs():
-                lazy = call(_pack([(task.with_values(None), *others)]), numbers, rows)
-                yield self.client.compute(lazy, retries=DASK.retries, optimize_graph=False)
+                packed = _pack([(task.with_values(None), *others)])
+                lazy = call(packed, numbers, rows)
+                sent = self.client.compute(lazy, retries=DASK.retries, optimize_graph=False)
+                yield sent, len(packed) + numbers.nbytes
 
 
 def _large_graphs() -> Any:
@@ -411,8 +417,27 @@ def _is_of_dask(error: Exception) -> bool:
     return own or str(error).startswith("Missing dependency")
 
 
+def fused(lazy: Any) -> Any:
+    """Return an array whose tasks that follow each other are one; Dask's other names of these,
+    which would be tasks, too, are left out.
+    """
+    (lazy,) = dask().optimize(lazy)
+    graph = dict(lazy.__dask_graph__())
+    for key in lazy.__dask_keys__():
+        target = getattr(graph[key], "target", None)
+        if target in graph:
+            graph[key] = graph.pop(target).substitute({}, key=key)
+    return dask_array().Array(graph, lazy.name, lazy.chunks, dtype=lazy.dtype, meta=lazy._meta)
+
+
 def persist(lazy: Any) -> Any:
-    """Start to compute an array, and keep its chunks on the workers of the active client."""
+    """Start to compute an array with a new name, and keep its chunks on the workers of the active
+    client.
+
+    What is done with a chunk from its reading on is one task: it is all that the scheduler sees of
+    the chunk, and no worker holds rows that wait for their next task.
+    """
+    lazy = fused(lazy)
     client = find_client()
     if client is None:
         return lazy.persist(optimize_graph=False)

@@ -34,6 +34,9 @@ class DaskPolicy:
     retries: int = 2  # of a task that fails on a live worker, as if it could not read its file
     # bundles of batches per thread at a later level: enough that no worker waits long for another
     calls_per_thread: int = 8
+    # of bundles whose results are not there yet: all of them pass through the scheduler, which
+    # holds them until then
+    bytes_ahead: int = 2**30
     # share of a worker's memory that Dask uses before it spills to disk, by default
     before_spilling: float = 0.6
 
