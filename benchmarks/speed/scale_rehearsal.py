@@ -81,10 +81,10 @@ class Pretended:
         cohirf.engines.dask._call_with_chunk = self.contract
 
     @staticmethod
-    def read(source: Any, block_info: Any = None) -> Any:
+    def read(sent: Any, block_info: Any = None) -> Any:
         """Return a chunk."""
         (start, stop), _ = block_info[None]["array-location"]
-        return np.broadcast_to(np.float32(0), (stop - start, source.n_features))
+        return np.broadcast_to(np.float32(0), (stop - start, sent.source.n_features))
 
     def contract(self, function: Any, task: Any, rows: Any, weights: Any = None) -> Any:
         """Return a contracted run."""

@@ -72,6 +72,16 @@ def test_a_small_source_goes_with_its_tasks_and_a_large_one_once(path, monkeypat
     np.testing.assert_array_equal(small, large)
 
 
+def test_dask_does_not_take_apart_what_a_task_holds():
+    class Opaque:
+        def __dask_tokenize__(self):
+            raise AssertionError("it was looked at")
+
+    lazy = engine.map_chunks(np.add, [Opaque(), Opaque()], [], (1, 1), "name", object)
+    graph = dict(engine.fused(lazy).__dask_graph__())
+    assert len({dask.base.tokenize(task) for task in graph.values()}) == 2
+
+
 class Held:
     """A client whose results wait until they are asked for."""
 

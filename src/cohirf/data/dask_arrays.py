@@ -93,11 +93,11 @@ def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") 
     whole = _whole_rows(source, chunks)
     if isinstance(source, ArraySource):  # in memory: it is sent to the workers, chunk by chunk
         return da.from_array(source.take(np.arange(source.n_rows)), chunks=whole)
-    if len(pickle.dumps(source)) <= DATA.sent_bytes:
-        sent: Any = source
-    else:  # a task of its own, so that a source of many files is sent to each worker only once
-        sent = dask().delayed(source, pure=True, traverse=False)
-    return da.map_blocks(_read_rows, source=sent, chunks=whole, meta=np.empty((0, 0), source.dtype))
+    sent: Any = _SentSource(source, dask().base.tokenize(source))
+    if len(pickle.dumps(source)) > DATA.sent_bytes:
+        # a task of its own, so that a source of many files is sent to each worker only once
+        sent = dask().delayed(sent, pure=True, traverse=False)
+    return da.map_blocks(_read_rows, sent=sent, chunks=whole, meta=np.empty((0, 0), source.dtype))
 
 
 def spread_source(source: Source, batch_size: int | None) -> Any:
@@ -231,10 +231,21 @@ def _whole_rows(source: Source, chunks: Any) -> tuple[tuple[int, ...], ...]:
     return found
 
 
-def _read_rows(source: Source, block_info: Any = None) -> NDArray[Any]:
+@dataclass(frozen=True)
+class _SentSource:
+    """A source in tasks, of which Dask looks at the token: it would hash it for each task."""
+
+    source: Source
+    token: str
+
+    def __dask_tokenize__(self) -> str:
+        return self.token
+
+
+def _read_rows(sent: _SentSource, block_info: Any = None) -> NDArray[Any]:
     """Read one chunk of a source."""
     (start, stop), _ = block_info[None]["array-location"]
-    return np.asarray(source.take(np.arange(start, stop)))
+    return np.asarray(sent.source.take(np.arange(start, stop)))
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,26 @@ def _without_map(outcome: ContractedRun) -> ContractedRun:
     return ContractedRun(outcome.survivors)
 
 
+@dataclass(frozen=True)
+class CallWith:
+    """Calls a function with a thing, and with chunks.
+
+    Dask takes its ``token`` for what identifies it: otherwise a client that sends a graph takes
+    apart and hashes all that is in each of its tasks, which is most of its work.
+    """
+
+    function: Any
+    thing: Any
+    token: Any
+
+    def __call__(self, *chunks: Any) -> Any:
+        """Call the function."""
+        return self.function(self.thing, *chunks)
+
+    def __dask_tokenize__(self) -> Any:
+        return self.token
+
+
 def map_chunks(
     function: Any,
     things: Sequence[Any] | None,
@@ -170,7 +190,7 @@ def map_chunks(
     """
     graph = {}
     for number in range(len(lengths)):
-        call = function if things is None else partial(function, things[number])
+        call = function if things is None else CallWith(function, things[number], (name, number))
         chunks = ((array.name, number, *[0] * (array.ndim - 1)) for array in arrays)
         graph[name, number] = (call, *chunks)
     layers = import_optional("dask.highlevelgraph", "dask", "A fit on Dask").HighLevelGraph
