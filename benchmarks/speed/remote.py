@@ -216,7 +216,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--store", help="URL of a store of S3 on this machine; its own if not given"
     )
-    given = parse(parser, words)
+    given = parse(parser, words, rows=400_000, files=8, rounds=1, faults=0.2, limit="500MB")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "bucket"
         folder.mkdir()
