@@ -140,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "fail":
             self.send(503, b"SlowDown", {}, with_body)
         elif "list-type" in parts.query:
-            self.list(key, parse_qs(parts.query))
+            self.list(key, parse_qs(parts.query), is_cut=fault == "cut")
         elif key not in self.objects.content:
             self.send(404, b"<Error><Code>NoSuchKey</Code></Error>", {}, with_body)
         else:
@@ -183,7 +183,7 @@ class Handler(BaseHTTPRequestHandler):
             with self.objects.lock:
                 self.objects.sent += len(body)
 
-    def list(self, bucket, query):
+    def list(self, bucket, query, *, is_cut):
         """Send all objects below a prefix."""
         prefix = f"{bucket}/{query.get('prefix', [''])[0]}"
         found = "".join(
@@ -194,7 +194,8 @@ class Handler(BaseHTTPRequestHandler):
             if key.startswith(prefix)
         )
         body = f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>"
-        self.send(200, body.encode(), {"Content-Type": "application/xml"}, with_body=True)
+        kind = {"Content-Type": "application/xml"}
+        self.send(200, body.encode(), kind, with_body=True, is_cut=is_cut)
 
 
 class Proxy(Handler):

@@ -104,3 +104,24 @@ def test_a_new_object_is_noticed(stored):
     obstore.put(store, key, first.read_bytes() + b"x")
     with pytest.raises(SourceChangedError, match=r"part\+0\.parquet has changed"):
         source.take(np.arange(40_000))
+
+
+def test_an_array_of_zarr_is_that_of_the_folder_and_a_new_chunk_is_noticed(stored, proxy, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    X, _, store = stored
+    array = zarr.create_array(
+        tmp_path / "rows.zarr", shape=X.shape, dtype=X.dtype, chunks=(2_000, 20)
+    )
+    array[:] = X
+    for path in (tmp_path / "rows.zarr").rglob("*"):
+        if path.is_file():
+            obstore.put(store, path.relative_to(tmp_path).as_posix(), path.read_bytes())
+    proxy.fault_share = FAULTS
+    source = open_source("s3://bucket/rows.zarr")
+    np.testing.assert_array_equal(source.take(np.arange(40_000)), X)
+    assert sum(proxy.requests[fault] for fault in proxy.faults)
+    proxy.fault_share = 0
+    unread = open_source("s3://bucket/rows.zarr")
+    obstore.put(store, "rows.zarr/c/3/0", b"another chunk")
+    with pytest.raises(SourceChangedError, match=r"rows\.zarr/c/3/0 has changed"):
+        unread.take(np.arange(40_000))

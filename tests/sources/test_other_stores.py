@@ -80,13 +80,11 @@ def test_an_etag_is_the_same_with_and_without_quotation_marks():
     assert RemoteFile.found(url, listed) == RemoteFile.found(url, answered)
 
 
-def test_zarr_is_refused_by_url_and_read_as_an_array_of_zarr(X, tmp_path):
+def test_an_array_in_a_store_that_the_user_opened_with_zarr_is_read(X, tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.create_array(str(tmp_path / "x.zarr"), data=X, chunks=(100, 3))
     with serving() as objects:
         objects.put_folder("bucket/x.zarr", tmp_path / "x.zarr")
-        with pytest.raises(ValueError, match="local disk only: copy it, or open it with zarr"):
-            open_source("s3://bucket/x.zarr")
         store = obstore.store.from_url("s3://bucket/x.zarr", client_options={"allow_http": True})
         array = zarr.open_array(zarr.storage.ObjectStore(store, read_only=True), mode="r")
         source = open_source(array)

@@ -21,7 +21,7 @@ from tools.object_server import KEY, SECRET, as_url, serving
 from cohirf import CoHiRF, open_source
 from cohirf.sources import SourceChangedError, locate
 from cohirf.sources.policy import READ
-from cohirf.sources.remote import answering
+from cohirf.sources.remote import answering, list_objects
 
 pytest.importorskip("obstore")
 
@@ -308,3 +308,13 @@ def test_urls_that_are_refused_are_not_shown(url):
     with pytest.raises(ValueError, match="URL") as raised:
         open_source(url)
     assert "secret" not in str(raised.value)
+
+
+def test_a_list_that_breaks_off_is_asked_for_again(objects, folder, monkeypatch):
+    faults = iter(["cut", "cut", None])
+    monkeypatch.setattr(objects, "next_fault", lambda: next(faults, None))
+    found = list_objects(locate("s3://bucket/deep folder"))
+    assert len(found) == len(FILES)
+    monkeypatch.setattr(objects, "next_fault", lambda: "cut")
+    with pytest.raises(OSError, match=r"s3://bucket/deep folder cannot be read from its store"):
+        list_objects(locate("s3://bucket/deep folder"))

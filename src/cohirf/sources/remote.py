@@ -237,12 +237,19 @@ class RemoteFile(StoredFile):
 def list_objects(folder: Url) -> list[RemoteFile]:
     """Return all objects below a key, in the order of their keys."""
     prefix = folder.key.rstrip("/")
+    obstore = _library()
     with answering(str(folder)):
-        found = [
-            RemoteFile.found(folder.with_key(one["path"]), one)
-            for block in _library().list(open_store(folder.root), prefix=prefix or None)
-            for one in block
-        ]
+        for attempt in range(READ.remote.attempts):
+            try:
+                found = [
+                    RemoteFile.found(folder.with_key(one["path"]), one)
+                    for block in obstore.list(open_store(folder.root), prefix=prefix or None)
+                    for one in block
+                ]
+                break
+            except obstore.exceptions.GenericError:  # a list that broke off is not sent again
+                if attempt == READ.remote.attempts - 1:
+                    raise
     return sorted(found, key=lambda file: file.url.key)
 
 
