@@ -1,5 +1,7 @@
 """Tests of K-Means whose first centres are drawn in less time."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,6 +9,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import make_blobs
 
+from cohirf.clusterers import quick_start as quick_start_module
 from cohirf.clusterers.policy import START
 from cohirf.clusterers.quick_start import QuickStartKMeans, _draw_centres, quick_start
 
@@ -53,7 +56,28 @@ def test_labels_and_centres_are_those_of_scikit_learn(algorithm, n_init, is_weig
     found = quick_start(method).fit(X, sample_weight=weights)
     assert (found.labels_ == expected.labels_).all()
     assert (found.cluster_centers_ == expected.cluster_centers_).all()
-    assert found.get_params() == method.get_params()
+    assert found.get_params() == method.get_params() | {"seed_rows": math.inf}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_first_centres_are_drawn_among_some_rows_with_their_weights(dtype, monkeypatch):
+    seen = []
+    draw = quick_start_module._draw_centres
+
+    def note(weights, X, *given):
+        seen.append((weights, X))
+        return draw(weights, X, *given)
+
+    monkeypatch.setattr(quick_start_module, "_draw_centres", note)
+    X = rows_of(0, dtype)
+    weights = weights_of(0, is_weighted=True)
+    QuickStartKMeans(4, seed_rows=5, random_state=0).fit(X, sample_weight=weights)
+    ((found, rows),) = seen
+    assert len(rows) == len(found) == 20
+    # scikit-learn has moved all rows by their mean
+    places = [np.abs(X - X.mean(axis=0) - row).sum(axis=1).argmin() for row in rows]
+    assert len(set(places)) == 20
+    assert (weights[places] == found).all()
 
 
 def test_sparse_rows_float64_and_many_rows_are_left_to_scikit_learn(monkeypatch):

@@ -1,5 +1,6 @@
 """What a fit does for each family of base methods."""
 
+import math
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.clusterers import GridDBSCAN, KernelKMeans, TorchKMeans
+from cohirf.clusterers.quick_start import quick_start
 from cohirf.fitting.families import (
     AsPublished,
     FindsDensity,
@@ -143,6 +145,14 @@ def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed(s
         BaseMethod.of(KMeans(3, max_iter=4)), several_batches=several_batches, one_view=False
     )
     assert few.clusterer.max_iter == 4
+
+
+def test_k_means_in_several_batches_takes_few_steps_from_centres_among_few_rows():
+    given = BaseMethod.of(quick_start(KMeans(3)))
+    for several_batches, most in ((False, (10, math.inf)), (True, (3, 10))):
+        method = TakesNumber(3).inner_method(given, several_batches=several_batches, one_view=False)
+        assert (method.clusterer.max_iter, method.clusterer.seed_rows) == most
+    assert AsPublished().inner_method(given, several_batches=True, one_view=False) is given
 
 
 def test_k_means_on_torch_is_a_kind_of_k_means_and_kernel_k_means_is_not():
