@@ -5,10 +5,11 @@ clusters. A share of all pairs of rows is drawn at random; those of one class ar
 are rows that are to be apart. Shown are the adjusted Rand index without and with links, and how many
 links are broken. Then the same of two methods of active-semi-supervised-clustering: COP-K-Means, which
 is to keep all links and gives up if it finds no way, and PCK-Means, which pays for each link that it
-breaks. Each is stopped after ``--limit`` seconds of processor time. Without that package (in the extra
-``peers``), only ours is measured.
+breaks. Each is stopped after ``--limit`` seconds of processor time. With ``--alone``, or without that
+package (in the extra ``peers``), only ours is measured.
 
-    python -m benchmarks.quality.links [--share 0.01] [--seeds 5] [--rows 1000] [--limit 60] [--write]
+    python -m benchmarks.quality.links [--share 0.01] [--seeds 5] [--rows 300] [--limit 20] [--write]
+    python -m benchmarks.quality.links --alone --rows 1000 [--write]
 """
 
 from __future__ import annotations
@@ -127,19 +128,25 @@ def fit_all(
     return fits, float(np.mean(n_links))
 
 
+def show(figure: float) -> float | str:
+    """Return a figure, or "-" if there is none."""
+    return "-" if np.isnan(figure) else figure
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--share", type=float, default=0.01)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=1000)
-    parser.add_argument("--limit", type=int, default=60)
+    parser.add_argument("--rows", type=int, default=300)
+    parser.add_argument("--limit", type=int, default=20)
     parser.add_argument("--alone", action="store_true", help="measure ours only")
     add_write_option(parser)
     arguments = parse(parser, argv, seeds=1, limit=1)
     has_peer = find_spec("active_semi_clustering") is not None and not arguments.alone
     columns = {"data set": "<17", "rows": ">5", "links": ">6.0f", "without": ">7.3f"}
     columns |= {"with": ">7.3f", "broken": ">6"}
-    for name in PEERS:
+    peers = PEERS if has_peer else ()
+    for name in peers:
         columns |= {name: ">7.3f", f"broken by {name}": ">6", f"{name} gave up": ">3"}
     table = Table(columns)
     means = []
@@ -150,20 +157,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         y = np.unique(classes[some], return_inverse=True)[1]
         fits, n_links = fit_all(whole[some], y, arguments, has_peer=has_peer)
         figures: list[Any] = [fits["without"].mean, fits["with"].mean, fits["with"].broken]
-        for peer in PEERS:
-            found = fits.get(peer, Found())
-            figures += [found.mean, found.broken, found.given_up]
+        for peer in peers:
+            figures += [fits[peer].mean, fits[peer].broken, fits[peer].given_up]
         means.append(figures)
-        table.row(name, len(some), n_links, *figures)
+        table.row(name, len(some), n_links, *map(show, figures))
     total = np.array(means, dtype=float)
-    # a mean of a peer would be of other sets than ours where it gave up
     of_all: list[Any] = [*total[:, :2].mean(axis=0).tolist(), int(total[:, 2].sum())]
-    for place in (3, 6):
+    for place in range(3, total.shape[1], 3):
         broken, given_up = total[:, place + 1 : place + 3].sum(axis=0).astype(int).tolist()
-        mean = float(total[:, place].mean())
+        mean = float(total[:, place].mean())  # nan if some set has no fit that ended
         of_all += [mean, broken, given_up]
-    table.row("mean or sum", "", np.nan, *of_all)
-    table.write(arguments.write, "links")
+    table.row("mean or sum", "", "-", *map(show, of_all))
+    table.write(arguments.write, "links" if has_peer else "links_alone")
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ smallest and its largest size, and the sum of costs is least. Its dual has a *pr
 cluster: a row belongs to the cluster with the lowest sum of cost and price. A full cluster has a
 price above 0, one that lacks rows has a price below 0, and one in between has none.
 
-Prices are changed all at once until few rows are too many, at first for soft borders where clusters
-lie apart. These rows move along shortest paths in a graph of the clusters, whose edges are the
-cheapest moves from one to another. That is a flow of minimum cost, so with rows of equal mass the
-result is the best one. Rows of different masses are a packing problem, which nobody solves exactly
-at this size: rows then move and swap until the limits hold, or an error says by how much they
-cannot be kept.
+Prices are changed all at once until few rows are too many, at first for a part of the rows, and for
+soft borders where clusters lie apart. These rows move along shortest paths in a graph of the
+clusters, whose edges are the cheapest moves from one to another. That is a flow of minimum cost, so
+with rows of equal mass the result is the best one. Rows of different masses are a packing problem,
+which nobody solves exactly at this size: rows then move and swap until the limits hold, or an error
+says by how much they cannot be kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class LimitPolicy:
     least_density: float = 1e-6
     # of the gap within which as many rows lie as are imbalanced: the first width of soft borders
     softness: float = 1 / 6
-    soft_widths: float = 12.0  # beyond which a row is in its cheapest cluster alone
+    # Beyond which a row is in its cheapest cluster alone. Of a row that is shared, smaller shares
+    # are kept: they may be all that joins places far apart.
+    soft_widths: float = 12.0
     soft_steps: int = 40  # by which borders become hard
     narrowing: float = 0.35  # of borders, once prices fit their width
     # of changes of prices in directions in which little mass moves, and its change after each
@@ -50,8 +52,9 @@ class LimitPolicy:
     damping_change: float = 10.0
     least_damping: float = 1e-10  # of the largest slope: borders may not join all clusters
     gain: float = 1e-4  # of the dual, as a share of what its slope promises
-    # rows for each cluster from which on prices begin with those of every fourth row
-    coarse_rows: int = 100
+    # rows, and rows for each cluster, from which on prices begin with those of every fourth row
+    coarse_rows: int = 4000
+    coarse_per_cluster: int = 100
     coarser: int = 4
     # clusters that are compared for each row, unless another one may be as cheap
     few: int = 12
@@ -321,7 +324,8 @@ def _find_coarse_prices(
     some = slice(None, None, LIMIT.coarser)
     of_some = mass[some]
     share = float(of_some.sum() / mass.sum())
-    if n_rows < LIMIT.coarse_rows * n_clusters or share == 0:
+    fewest = max(LIMIT.coarse_rows, LIMIT.coarse_per_cluster * n_clusters)
+    if n_rows < fewest or share == 0:
         return prices
     part = np.ascontiguousarray(costs[some])
     limits = Capacity(share * capacity.low, share * capacity.high)
@@ -349,11 +353,15 @@ class TwoLowest:
 
 @dataclass(frozen=True)
 class NearlyCheapest:
-    """The cheapest cluster of each row, and all clusters that cost little more."""
+    """The cheapest cluster of each row, and all clusters that cost little more.
 
+    Of a row with several such clusters, others that were compared are among them.
+    """
+
+    reach: float  # what costs little more costs less than this more
     best: IntArray  # of each row
     lowest: FloatArray  # its cost with its price
-    # pairs of a row and a cluster that costs little more, or is the cheapest
+    # pairs of a row and a cluster
     rows: IntArray
     clusters: IntArray
     above: FloatArray  # what the cluster costs more
@@ -364,12 +372,15 @@ class NearlyCheapest:
         best: IntArray = priced.argmin(axis=1)
         lowest = priced[np.arange(len(priced)), best]
         priced -= lowest[:, None]
-        rows, clusters = np.nonzero(priced < reach)
-        return cls(best, lowest, rows, clusters, priced[rows, clusters])
+        is_near = priced < reach
+        is_near[np.count_nonzero(is_near, axis=1) > 1] = True
+        rows, clusters = np.nonzero(is_near)
+        return cls(reach, best, lowest, rows, clusters, priced[rows, clusters])
 
     def count_rows_of(self, most: int) -> int:
-        """Return how many rows have at most so many clusters."""
-        return int(np.count_nonzero(np.bincount(self.rows, minlength=len(self.best)) <= most))
+        """Return how many rows have at most so many clusters that cost little more."""
+        near = self.rows[self.above < self.reach]
+        return int(np.count_nonzero(np.bincount(near, minlength=len(self.best)) <= most))
 
     def replaced(self, some: IntArray, found: NearlyCheapest) -> NearlyCheapest:
         """Return the same with what was found for some rows."""
@@ -391,8 +402,8 @@ class CheapClusters:
     """The clusters that are cheapest for each row, at prices that change.
 
     Of many clusters, a few are remembered for each row, with a bound of what the others cost. Only
-    rows for which another one may be cheap now are compared with all clusters. Results are the same
-    as if all rows were.
+    rows for which another one may be cheap now are compared with all clusters. What is cheap is the
+    same as if all rows were.
     """
 
     costs: FloatArray  # of each row in each cluster

@@ -2,8 +2,9 @@
 
 Centres move as in K-Means, on a sample of the rows, which is assigned to them within limits. Then
 each row of the data belongs to the centre with the lowest sum of squared distance and price, and
-rows near borders change clusters until the sizes are exact. So ``predict``, which compares the same
-sums, agrees with the fit in all rows but exact ties, unless weights differ.
+rows near borders change clusters until the sizes are exact. That changes prices, and rows for which
+another cluster is cheaper then are assigned again, until there are none. So ``predict``, which
+compares the same sums, agrees with the fit in all rows but exact ties, unless weights differ.
 """
 
 from __future__ import annotations
@@ -155,8 +156,8 @@ def _move_by_degrees(
     part = sample.at(np.sort(rng.choice(len(sample.rows), n_drawn, replace=False)))
     share = float(part.mass.sum() / sample.mass.sum())
     of_part = Capacity(share * capacity.low, share * capacity.high)
-    found = _move_within(part, first, of_part, END.limited_rough)[0]
-    return _move_within(sample, found, capacity, END.limited_rough)[0]
+    found = _move_within(part, first, of_part, is_rough=True)[0]
+    return _move_within(sample, found, capacity, is_rough=True)[0]
 
 
 def _draw_apart(sample: SampleOfFit, n_clusters: int, rng: np.random.Generator) -> Any:
@@ -173,7 +174,8 @@ def _move_within(
     sample: SampleOfFit,
     found: PricedCentres,
     capacity: Capacity,
-    tolerance: float = END.limited_tolerance,
+    *,
+    is_rough: bool = False,
 ) -> tuple[PricedCentres, float]:
     """Move centres as K-Means does, with clusters of a sample within limits; also return the sum of
     squared distances.
@@ -181,6 +183,8 @@ def _move_within(
     n_clusters = len(found.centres)
     labels = None
     cost = np.inf
+    value = np.inf
+    tolerance = END.limited_rough if is_rough else END.limited_tolerance
     variance = container_of(sample.values).column_moments(sample.values)[1].sum()
     least_gain = tolerance * float(variance * sample.mass.sum())
     for _ in range(END.limited_iterations):
@@ -188,15 +192,19 @@ def _move_within(
         prices = find_prices(costs, sample.mass, capacity, found.prices)
         former = labels
         labels = (costs + prices).argmin(axis=1)
-        former_cost = cost
         centres = container_of(sample.values).like(sample.values, found.centres)
         squares = as_array(squared_distances_to(centres, sample.values, labels))
-        # The value of the dual, which prices that are a bit wrong change least. What ``costs`` lack
-        # depends on the centres, if values are far from 0.
-        paid = float(np.where(prices > 0, capacity.high, capacity.low) @ prices)
-        cost = float((squares + prices[labels]) @ sample.mass) - paid
+        # what ``costs`` lack depends on the centres, if values are far from 0
+        cost = float(squares @ sample.mass)
         found = replace(found, prices=prices)
-        is_done = abs(cost - former_cost) < least_gain
+        former_value = value
+        value = cost
+        if is_rough:
+            # The value of the dual, which prices that are a bit wrong change least. It is below
+            # that of any sizes within limits, so that it compares no starts.
+            paid = float(np.where(prices > 0, capacity.high, capacity.low) @ prices)
+            value = float((squares + prices[labels]) @ sample.mass) - paid
+        is_done = abs(value - former_value) < least_gain
         if is_done or (former is not None and np.array_equal(labels, former)):
             break
         present = np.unique(labels)
