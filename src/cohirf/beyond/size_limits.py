@@ -42,8 +42,8 @@ class LimitPolicy:
     least_density: float = 1e-6
     # of the gap within which as many rows lie as are imbalanced: the first width of soft borders
     softness: float = 1 / 6
-    # Beyond which a row is in its cheapest cluster alone. Of a row that is shared, smaller shares
-    # are kept: they may be all that joins places far apart.
+    # Beyond which a row is in its cheapest cluster alone. Of few clusters, smaller shares of other
+    # rows are kept: they may be all that joins places far apart.
     soft_widths: float = 12.0
     soft_steps: int = 40  # by which borders become hard
     narrowing: float = 0.35  # of borders, once prices fit their width
@@ -355,7 +355,7 @@ class TwoLowest:
 class NearlyCheapest:
     """The cheapest cluster of each row, and all clusters that cost little more.
 
-    Of a row with several such clusters, others that were compared are among them.
+    Of a row with several such clusters, all are among them if clusters are few in all.
     """
 
     reach: float  # what costs little more costs less than this more
@@ -367,13 +367,14 @@ class NearlyCheapest:
     above: FloatArray  # what the cluster costs more
 
     @classmethod
-    def of(cls, priced: FloatArray, reach: float) -> NearlyCheapest:
+    def of(cls, priced: FloatArray, reach: float, *, keeps_all: bool = False) -> NearlyCheapest:
         """Compare costs with prices, which are overwritten."""
         best: IntArray = priced.argmin(axis=1)
         lowest = priced[np.arange(len(priced)), best]
         priced -= lowest[:, None]
         is_near = priced < reach
-        is_near[np.count_nonzero(is_near, axis=1) > 1] = True
+        if keeps_all:
+            is_near[np.count_nonzero(is_near, axis=1) > 1] = True
         rows, clusters = np.nonzero(is_near)
         return cls(reach, best, lowest, rows, clusters, priced[rows, clusters])
 
@@ -431,7 +432,8 @@ class CheapClusters:
         """Return the cheapest cluster of each row, and those that cost less than ``reach`` more."""
         few = self.few
         if few is None:
-            found = NearlyCheapest.of(self.costs + prices, reach)
+            keeps_all = len(prices) <= LIMIT.few
+            found = NearlyCheapest.of(self.costs + prices, reach, keeps_all=keeps_all)
             self._count(found.count_rows_of(LIMIT.few), prices)
             return found
         found = few.find_nearly_cheapest(prices, reach)
