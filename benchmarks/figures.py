@@ -123,6 +123,8 @@ COMMANDS = (
         3,
     ),
     Command("quality", "quality.updates", "", ("updating/ways", "updating/numbers"), 60, True),
+    Command("quality", "quality.links", "", ("links",), 12),
+    Command("quality", "quality.links", "--alone --rows 1000", ("links_alone",), 2),
     Command(
         "published", "quality.max_features", "", ("iris", "max_features", "max_features_sets"), 10
     ),
@@ -150,6 +152,7 @@ COMMANDS = (
         "speed", "speed.density", "--seconds 240", ("density/dbscan", "density/hdbscan"), 40, True
     ),
     Command("speed", "speed.graphs", "", ("graph_speed",), 3),
+    Command("speed", "speed.size_limits", "", ("size_limits",), 2),
     Command("speed", "speed.peers", "", ("peers/spheres", "peers/blobs", "peers/files"), 25, True),
     Command(
         "speed",

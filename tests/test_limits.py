@@ -113,6 +113,18 @@ def test_predict_agrees_with_the_fit(n_rows, n_clusters, share):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
+@pytest.mark.parametrize("spread", [2.0, pytest.param(30.0, marks=pytest.mark.slow)])
+def test_rows_of_uneven_blobs_are_where_their_sum_of_distance_and_price_is_least(spread):
+    # centres move on a sample, so that rows far from all borders cross gaps afterwards
+    rng = np.random.default_rng(0)
+    places = spread * rng.normal(size=(20, 3))
+    X = places[rng.choice(20, 16_000, p=rng.dirichlet(np.ones(20)))]
+    X += rng.normal(size=X.shape)
+    model = CoHiRF(n_clusters=20, size_limits="balanced", random_state=0).fit(X)
+    assert np.bincount(model.labels_).tolist() == [800] * 20
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
 def test_prices_between_those_of_paths_leave_the_least_cost():
     rng = np.random.default_rng(0)
     costs = rng.random((12, 3))

@@ -9,6 +9,9 @@ from scipy.optimize import linprog
 
 from cohirf.beyond.size_limits import (
     Capacity,
+    CheapClusters,
+    NearlyCheapest,
+    _find_two_lowest,
     assign_within,
     find_imbalance,
     find_prices,
@@ -157,3 +160,54 @@ def test_prices_cross_gaps_between_clusters():
     prices = find_prices(costs, np.ones(3000), capacity, np.zeros(15))
     held = np.bincount((costs + prices).argmin(axis=1), minlength=15).astype(float)
     assert np.abs(find_imbalance(held, capacity, prices)).sum() < 60
+
+
+def drift(rng, prices, step):
+    """Return other prices: a few clusters change much, and the others little."""
+    change = rng.normal(size=len(prices))
+    change[rng.choice(len(prices), 3, replace=False)] *= 40
+    return prices + step * change
+
+
+def list_near(found):
+    """Return rows, clusters and costs of what costs little more than the cheapest cluster."""
+    is_near = found.above < found.reach
+    order = np.lexsort((found.clusters[is_near], found.rows[is_near]))
+    near = found.rows[is_near], found.clusters[is_near], found.above[is_near]
+    return np.column_stack(near)[order]
+
+
+@pytest.mark.parametrize("step", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("has_ties", [False, True])
+def test_few_clusters_of_a_row_are_compared_as_all_would_be(step, has_ties):
+    rng = np.random.default_rng(0)
+    costs = 10 * rng.random((300, 40))
+    if has_ties:
+        costs = np.floor(costs)
+    rows = CheapClusters(costs)
+    prices = np.zeros(40)
+    few = []
+    for _ in range(12):
+        prices = np.round(drift(rng, prices, step)) if has_ties else drift(rng, prices, step)
+        found = rows.find_two_lowest(prices)
+        whole = _find_two_lowest(costs + prices)
+        for name in ("best", "second", "best_cost", "second_cost"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+        near = rows.find_nearly_cheapest(prices, 1.5)
+        all_near = NearlyCheapest.of(costs + prices, 1.5)
+        np.testing.assert_array_equal(near.best, all_near.best)
+        np.testing.assert_array_equal(near.lowest, all_near.lowest)
+        np.testing.assert_array_equal(*map(list_near, (near, all_near)))
+        few.append(rows.few is not None)
+    assert few[-1]  # else nothing was saved
+
+
+def test_prices_of_many_rows_begin_with_those_of_a_part():
+    rng = np.random.default_rng(0)
+    centres = 4 * rng.normal(size=(16, 4))
+    X = centres[rng.choice(16, 4000, p=rng.dirichlet(np.ones(16)))] + rng.normal(size=(4000, 4))
+    costs = ((X[:, None] - centres) ** 2).sum(axis=2)
+    capacity = each(16, 250, 250)
+    prices = find_prices(costs, np.ones(4000), capacity, np.zeros(16))
+    held = np.bincount((costs + prices).argmin(axis=1), minlength=16).astype(float)
+    assert np.abs(find_imbalance(held, capacity, prices)).sum() < 64

@@ -5,12 +5,12 @@ smallest and its largest size, and the sum of costs is least. Its dual has a *pr
 cluster: a row belongs to the cluster with the lowest sum of cost and price. A full cluster has a
 price above 0, one that lacks rows has a price below 0, and one in between has none.
 
-Prices are changed all at once until few rows are too many, at first for soft borders where clusters
-lie apart. These rows move along shortest paths in a graph of the clusters, whose edges are the
-cheapest moves from one to another. That is a flow of minimum cost, so with rows of equal mass the
-result is the best one. Rows of different masses are a packing problem, which nobody solves exactly
-at this size: rows then move and swap until the limits hold, or an error says by how much they
-cannot be kept.
+Prices are changed all at once until few rows are too many, at first for a part of the rows, and for
+soft borders where clusters lie apart. These rows move along shortest paths in a graph of the
+clusters, whose edges are the cheapest moves from one to another. That is a flow of minimum cost, so
+with rows of equal mass the result is the best one. Rows of different masses are a packing problem,
+which nobody solves exactly at this size: rows then move and swap until the limits hold, or an error
+says by how much they cannot be kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
-from cohirf.rows.grouping import FloatArray, IntArray, Mass
+from cohirf.rows.grouping import FloatArray, IntArray, Mass, row_blocks
 from cohirf.wording import count_of, setting
 
 
@@ -42,7 +42,9 @@ class LimitPolicy:
     least_density: float = 1e-6
     # of the gap within which as many rows lie as are imbalanced: the first width of soft borders
     softness: float = 1 / 6
-    soft_widths: float = 12.0  # beyond which a row is in its cheapest cluster alone
+    # Beyond which a row is in its cheapest cluster alone. Of few clusters, smaller shares of other
+    # rows are kept: they may be all that joins places far apart.
+    soft_widths: float = 12.0
     soft_steps: int = 40  # by which borders become hard
     narrowing: float = 0.35  # of borders, once prices fit their width
     # of changes of prices in directions in which little mass moves, and its change after each
@@ -50,12 +52,23 @@ class LimitPolicy:
     damping_change: float = 10.0
     least_damping: float = 1e-10  # of the largest slope: borders may not join all clusters
     gain: float = 1e-4  # of the dual, as a share of what its slope promises
+    # rows, and rows for each cluster, from which on prices begin with those of every fourth row
+    coarse_rows: int = 4000
+    coarse_per_cluster: int = 100
+    coarser: int = 4
+    # clusters that are compared for each row, unless another one may be as cheap
+    few: int = 12
+    fallen: int = 3  # clusters whose prices fell most, which are compared one by one
+    # What takes as long as finding these: comparing all clusters for so many times all rows
+    compared: float = 2.0
+    dense: float = 0.05  # share of values from which on a matrix is multiplied with its zeros
     # imbalanced rows for each cluster that are left to moves, which take longer for each row
     moved_per_cluster: float = 1.0
     swapped: int = 2000  # rows of each of two clusters that are tried for a swap
     # rows near borders that are assigned again: for each that is too many, and for each cluster
     seen_per_moved: float = 2.0
     seen_per_cluster: int = 100
+    seen_per_crossed: int = 3  # for each row that is in a wrong cluster after prices have changed
     most_values: int = 2**25  # of their costs, unless sizes need more
     block_values: int = 2**20  # of a temporary matrix of costs
     # of the total mass: sums of weights differ in the last digits
@@ -289,7 +302,9 @@ def find_prices(
     if n_clusters == 1:
         return prices.copy()
     fewest = LIMIT.moved_per_cluster * n_clusters * float(mass.mean())
-    prices, lowest = _approach_prices(costs, mass, capacity, prices, fewest)
+    prices = _find_coarse_prices(costs, mass, capacity, prices)
+    rows = CheapClusters(costs)
+    prices, lowest = _approach_prices(rows, mass, capacity, prices, fewest)
     excess = find_imbalance(_hold(lowest, mass, n_clusters), capacity, prices)
     if float(np.abs(excess).sum()) <= fewest:
         return prices
@@ -298,11 +313,230 @@ def find_prices(
     width = LIMIT.softness * float(np.partition(gaps, n_near)[n_near])
     if not 0 < width < np.inf:
         return prices
-    return _soften_borders(costs, mass, capacity, prices, width, fewest)
+    return _soften_borders(rows, mass, capacity, prices, width, fewest)
+
+
+def _find_coarse_prices(
+    costs: FloatArray, mass: Mass, capacity: Capacity, prices: FloatArray
+) -> FloatArray:
+    """Return prices of a part of the rows, if these are more exact than those given."""
+    n_rows, n_clusters = costs.shape
+    some = slice(None, None, LIMIT.coarser)
+    of_some = mass[some]
+    share = float(of_some.sum() / mass.sum())
+    fewest = max(LIMIT.coarse_rows, LIMIT.coarse_per_cluster * n_clusters)
+    if n_rows < fewest or share == 0:
+        return prices
+    part = np.ascontiguousarray(costs[some])
+    limits = Capacity(share * capacity.low, share * capacity.high)
+    held = np.bincount((part + prices).argmin(axis=1), weights=of_some, minlength=n_clusters)
+    excess = find_imbalance(held.astype(np.float64), limits, prices)
+    # what a sample of so many rows has too many of each cluster at random
+    at_random = float(of_some.mean()) * np.sqrt(n_clusters * len(part))
+    if float(np.abs(excess).sum()) <= at_random:
+        return prices
+    return find_prices(part, of_some, limits, prices)
+
+
+# ---- the cheapest clusters of rows
+
+
+@dataclass(frozen=True)
+class TwoLowest:
+    """The two clusters that are cheapest for each row, and their costs with prices."""
+
+    best: IntArray
+    second: IntArray
+    best_cost: FloatArray
+    second_cost: FloatArray
+
+
+@dataclass(frozen=True)
+class NearlyCheapest:
+    """The cheapest cluster of each row, and all clusters that cost little more.
+
+    Of a row with several such clusters, all are among them if clusters are few in all.
+    """
+
+    reach: float  # what costs little more costs less than this more
+    best: IntArray  # of each row
+    lowest: FloatArray  # its cost with its price
+    # pairs of a row and a cluster
+    rows: IntArray
+    clusters: IntArray
+    above: FloatArray  # what the cluster costs more
+
+    @classmethod
+    def of(cls, priced: FloatArray, reach: float, *, keeps_all: bool = False) -> NearlyCheapest:
+        """Compare costs with prices, which are overwritten."""
+        best: IntArray = priced.argmin(axis=1)
+        lowest = priced[np.arange(len(priced)), best]
+        priced -= lowest[:, None]
+        is_near = priced < reach
+        if keeps_all:
+            is_near[np.count_nonzero(is_near, axis=1) > 1] = True
+        rows, clusters = np.nonzero(is_near)
+        return cls(reach, best, lowest, rows, clusters, priced[rows, clusters])
+
+    def count_rows_of(self, most: int) -> int:
+        """Return how many rows have at most so many clusters that cost little more."""
+        near = self.rows[self.above < self.reach]
+        return int(np.count_nonzero(np.bincount(near, minlength=len(self.best)) <= most))
+
+    def replaced(self, some: IntArray, found: NearlyCheapest) -> NearlyCheapest:
+        """Return the same with what was found for some rows."""
+        self.best[some] = found.best
+        self.lowest[some] = found.lowest
+        is_other = np.ones(len(self.best), dtype=bool)
+        is_other[some] = False
+        kept = is_other[self.rows]
+        return replace(
+            self,
+            rows=np.concatenate([self.rows[kept], some[found.rows]]),
+            clusters=np.concatenate([self.clusters[kept], found.clusters]),
+            above=np.concatenate([self.above[kept], found.above]),
+        )
+
+
+@dataclass
+class CheapClusters:
+    """The clusters that are cheapest for each row, at prices that change.
+
+    Of many clusters, a few are remembered for each row, with a bound of what the others cost. Only
+    rows for which another one may be cheap now are compared with all clusters. What is cheap is the
+    same as if all rows were.
+    """
+
+    costs: FloatArray  # of each row in each cluster
+    few: FewClusters | None = None
+    n_compared: int = 0  # rows that were compared with all clusters since
+
+    def find_two_lowest(self, prices: FloatArray) -> TwoLowest:
+        """Return the two cheapest clusters of each row; of equal ones, those of lower number."""
+        few = self.few
+        if few is None:
+            self._count(len(self.costs), prices)
+            return _find_two_lowest(self.costs + prices)
+        found = few.find_two_lowest(prices)
+        unsure = few.find_unsure(self.costs, found.second_cost, prices)
+        if len(unsure):
+            whole = _find_two_lowest(self.costs[unsure] + prices)
+            found.best[unsure] = whole.best
+            found.second[unsure] = whole.second
+            found.best_cost[unsure] = whole.best_cost
+            found.second_cost[unsure] = whole.second_cost
+            self._count(len(unsure), prices)
+        return found
+
+    def find_nearly_cheapest(self, prices: FloatArray, reach: float) -> NearlyCheapest:
+        """Return the cheapest cluster of each row, and those that cost less than ``reach`` more."""
+        few = self.few
+        if few is None:
+            keeps_all = len(prices) <= LIMIT.few
+            found = NearlyCheapest.of(self.costs + prices, reach, keeps_all=keeps_all)
+            self._count(found.count_rows_of(LIMIT.few), prices)
+            return found
+        found = few.find_nearly_cheapest(prices, reach)
+        unsure = few.find_unsure(self.costs, found.lowest + reach, prices)
+        if len(unsure) == 0:
+            return found
+        whole = NearlyCheapest.of(self.costs[unsure] + prices, reach)
+        self._count(whole.count_rows_of(LIMIT.few), prices)
+        return found.replaced(unsure, whole)
+
+    def _count(self, n_rows: int, prices: FloatArray) -> None:
+        """Count rows that few clusters would do for; find these if that takes no longer than rows
+        have taken.
+        """
+        if LIMIT.few >= self.costs.shape[1]:
+            return
+        self.n_compared += n_rows
+        if self.n_compared > LIMIT.compared * len(self.costs):
+            self.few = FewClusters.of(self.costs, prices)
+            self.n_compared = 0
+
+
+@dataclass(frozen=True)
+class FewClusters:
+    """The few clusters that are cheapest for each row at some prices, and a bound of the others."""
+
+    prices: FloatArray
+    clusters: IntArray  # of each row, sorted by number
+    costs: FloatArray  # of these, without prices
+    beyond: FloatArray  # the lowest cost with price of another cluster
+
+    @classmethod
+    def of(cls, costs: FloatArray, prices: FloatArray) -> FewClusters:
+        """Find the cheapest clusters of each row."""
+        n_rows, n_clusters = costs.shape
+        clusters = np.empty((n_rows, LIMIT.few), dtype=np.intp)
+        beyond = np.empty(n_rows)
+        for rows in row_blocks(n_rows, LIMIT.block_values // n_clusters + 1):
+            priced = costs[rows] + prices
+            order = priced.argpartition(LIMIT.few, axis=1)
+            beyond[rows] = np.take_along_axis(priced, order[:, [LIMIT.few]], axis=1)[:, 0]
+            clusters[rows] = np.sort(order[:, : LIMIT.few], axis=1)
+        return cls(prices, clusters, np.take_along_axis(costs, clusters, axis=1), beyond)
+
+    def find_two_lowest(self, prices: FloatArray) -> TwoLowest:
+        """Return the two cheapest of the clusters of each row."""
+        found = _find_two_lowest(self.costs + prices[self.clusters])
+        each = np.arange(len(self.clusters))
+        best = self.clusters[each, found.best]
+        return replace(found, best=best, second=self.clusters[each, found.second])
+
+    def find_nearly_cheapest(self, prices: FloatArray, reach: float) -> NearlyCheapest:
+        """Return the cheapest of the clusters of each row, and those that cost little more."""
+        found = NearlyCheapest.of(self.costs + prices[self.clusters], reach)
+        each = np.arange(len(self.clusters))
+        return replace(
+            found,
+            best=self.clusters[each, found.best],
+            clusters=self.clusters[found.rows, found.clusters],
+        )
+
+    def find_unsure(self, costs: FloatArray, most: FloatArray, prices: FloatArray) -> IntArray:
+        """Return the rows of which another cluster may not cost more than given.
+
+        Prices of some clusters may have fallen much: their costs are compared.
+        """
+        change = prices - self.prices
+        fallen = np.argsort(change, kind="stable")[: LIMIT.fallen + 1]
+        unsure = np.flatnonzero(~(self.beyond + change[fallen[0]] > most))
+        if len(unsure) == 0:
+            return unsure
+        most = most[unsure]
+        is_unsure = ~(self.beyond[unsure] + change[fallen[-1]] > most)
+        known = self.clusters[unsure]
+        for cluster in fallen[:-1].tolist():
+            is_cheap = ~(costs[unsure, cluster] + prices[cluster] > most)
+            candidates = np.flatnonzero(is_cheap & ~is_unsure)
+            is_other = (known[candidates] != cluster).all(axis=1)
+            is_unsure[candidates[is_other]] = True
+        still_unsure: IntArray = unsure[is_unsure]
+        return still_unsure
+
+
+def _find_two_lowest(priced: FloatArray) -> TwoLowest:
+    """Return the two cheapest clusters of each row; ``priced`` is overwritten."""
+    rows = np.arange(len(priced))
+    best: IntArray = priced.argmin(axis=1)
+    best_cost = priced[rows, best]
+    priced[rows, best] = np.inf
+    second: IntArray = priced.argmin(axis=1)
+    return TwoLowest(best, second, best_cost, priced[rows, second])
+
+
+def _hold(lowest: TwoLowest, mass: Mass, n_clusters: int) -> FloatArray:
+    """Return the mass in each cluster."""
+    return np.bincount(lowest.best, weights=mass, minlength=n_clusters).astype(np.float64)
+
+
+# ---- prices
 
 
 def _approach_prices(
-    costs: FloatArray, mass: Mass, capacity: Capacity, prices: FloatArray, fewest: float
+    rows: CheapClusters, mass: Mass, capacity: Capacity, prices: FloatArray, fewest: float
 ) -> tuple[FloatArray, TwoLowest]:
     """Return prices after steps of all of them at once, and the two cheapest clusters of each row.
 
@@ -311,7 +545,7 @@ def _approach_prices(
     that does not lower the imbalance is halved. Where borders are empty nothing is known, and the
     steps end.
     """
-    lowest = _find_two_lowest(costs + prices)
+    lowest = rows.find_two_lowest(prices)
     n_clusters = len(prices)
     excess = find_imbalance(_hold(lowest, mass, n_clusters), capacity, prices)
     share = 1.0
@@ -325,7 +559,7 @@ def _approach_prices(
         share = min(1.0, 2 * share)
         for _ in range(LIMIT.halvings + 1):
             new = _keep_sides(prices + share * change, prices, capacity)
-            found = _find_two_lowest(costs + new)
+            found = rows.find_two_lowest(new)
             left = find_imbalance(_hold(found, mass, n_clusters), capacity, new)
             if float(np.abs(left).sum()) < total * (1 - share / 4):
                 break
@@ -367,31 +601,6 @@ def _find_step(
     return change
 
 
-def _hold(lowest: TwoLowest, mass: Mass, n_clusters: int) -> FloatArray:
-    """Return the mass in each cluster."""
-    return np.bincount(lowest.best, weights=mass, minlength=n_clusters).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class TwoLowest:
-    """The two clusters that are cheapest for each row, and their costs with prices."""
-
-    best: IntArray
-    second: IntArray
-    best_cost: FloatArray
-    second_cost: FloatArray
-
-
-def _find_two_lowest(priced: FloatArray) -> TwoLowest:
-    """Return the two cheapest clusters of each row; ``priced`` is overwritten."""
-    rows = np.arange(len(priced))
-    best: IntArray = priced.argmin(axis=1)
-    best_cost = priced[rows, best]
-    priced[rows, best] = np.inf
-    second: IntArray = priced.argmin(axis=1)
-    return TwoLowest(best, second, best_cost, priced[rows, second])
-
-
 @dataclass(frozen=True)
 class SoftBorders:
     """Rows shared among clusters whose priced costs are nearly the lowest.
@@ -405,46 +614,49 @@ class SoftBorders:
     dual: float  # which prices are to raise
     excess: FloatArray  # of each cluster
     hard_excess: FloatArray  # if each row is in its cheapest cluster alone
-    shares: FloatArray  # of the rows that are shared, in each cluster
-    mass: Mass  # of these rows
+    shares: sparse.csr_array  # of the rows that are shared, in each cluster
+    mass: Mass  # of all rows
 
     @classmethod
     def of(
-        cls, costs: FloatArray, mass: Mass, capacity: Capacity, prices: FloatArray, width: float
+        cls, rows: CheapClusters, mass: Mass, capacity: Capacity, prices: FloatArray, width: float
     ) -> SoftBorders:
         """Share out rows."""
         n_clusters = len(prices)
-        above = costs + prices
-        best: IntArray = above.argmin(axis=1)
-        lowest = above[np.arange(len(above)), best]
-        above -= lowest[:, None]
-        n_near = np.count_nonzero(above < LIMIT.soft_widths * width, axis=1)
-        shared = np.flatnonzero(n_near > 1)
-        shares: FloatArray = above[shared]
-        with np.errstate(over="ignore"):  # the share of what is so much more expensive is 0
-            shares /= -width
-        np.exp(shares, out=shares)
-        sums = shares.sum(axis=1)
-        shares /= sums[:, None]
-        own = mass[shared]
-        hard = np.bincount(best, weights=mass, minlength=n_clusters).astype(np.float64)
-        held = hard - np.bincount(best[shared], weights=own, minlength=n_clusters) + own @ shares
+        near = rows.find_nearly_cheapest(prices, LIMIT.soft_widths * width)
+        shares = np.exp(near.above / -width)
+        sums = np.bincount(near.rows, weights=shares, minlength=len(mass))
+        shares /= sums[near.rows]
+        hard = np.bincount(near.best, weights=mass, minlength=n_clusters).astype(np.float64)
+        held = np.bincount(near.clusters, weights=shares * mass[near.rows], minlength=n_clusters)
         paid = float(np.where(prices > 0, capacity.high, capacity.low) @ prices)
-        dual = float(mass @ lowest) - width * float(own @ np.log(sums)) - paid
-        excess = find_imbalance(held, capacity, prices)
+        dual = float(mass @ near.lowest) - width * float(mass @ np.log(sums)) - paid
+        excess = find_imbalance(held.astype(np.float64), capacity, prices)
         hard_excess = find_imbalance(hard, capacity, prices)
-        return cls(prices, width, dual, excess, hard_excess, shares, own)
+        is_shared = shares < 1
+        places = near.rows[is_shared], near.clusters[is_shared]
+        shape = (len(mass), n_clusters)
+        matrix = sparse.csr_array((shares[is_shared], places), shape=shape)
+        return cls(prices, width, dual, excess, hard_excess, matrix, mass)
 
     def find_slopes(self) -> FloatArray:
         """Return how the mass of clusters falls with prices."""
-        slopes = np.diag(self.mass @ self.shares)
-        slopes -= self.shares.T @ (self.shares * self.mass[:, None])
+        shares = self.shares
+        shared = np.flatnonzero(np.diff(shares.indptr))
+        mass = self.mass[shared]
+        shares = shares[shared]
+        if shares.nnz > LIMIT.dense * shares.shape[0] * shares.shape[1]:
+            whole = shares.toarray()
+            both = whole.T @ (whole * mass[:, None])
+        else:
+            both = (shares.T @ shares.multiply(mass[:, None])).toarray()
+        slopes: FloatArray = np.diag(mass @ shares) - both
         with np.errstate(over="ignore"):
             return slopes / self.width
 
 
 def _soften_borders(
-    costs: FloatArray,
+    rows: CheapClusters,
     mass: Mass,
     capacity: Capacity,
     prices: FloatArray,
@@ -456,7 +668,7 @@ def _soften_borders(
     Each is found by steps of Newton's method, damped as by Levenberg and Marquardt until the dual
     rises: it is smooth, and has one top.
     """
-    of_share = partial(SoftBorders.of, costs, mass, capacity)
+    of_share = partial(SoftBorders.of, rows, mass, capacity)
     soft = of_share(prices, width)
     found = soft
     damping = LIMIT.damping

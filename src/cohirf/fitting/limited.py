@@ -2,8 +2,9 @@
 
 Centres move as in K-Means, on a sample of the rows, which is assigned to them within limits. Then
 each row of the data belongs to the centre with the lowest sum of squared distance and price, and
-rows near borders change clusters until the sizes are exact. So ``predict``, which compares the same
-sums, agrees with the fit in all rows but exact ties, unless weights differ.
+rows near borders change clusters until the sizes are exact. That changes prices, and rows for which
+another cluster is cheaper then are assigned again, until there are none. So ``predict``, which
+compares the same sums, agrees with the fit in all rows but exact ties, unless weights differ.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from cohirf.rows.arrays import as_array, narrow_indices
 from cohirf.rows.containers import container_of
 from cohirf.rows.distances import relative_squares
 from cohirf.rows.grouping import FloatArray, IntArray, Mass, row_blocks
+from cohirf.rows.members import squared_distances_to
 from cohirf.wording import setting
 
 LOOK = np.dtype([("point", np.int32), ("margin", np.float32)])
@@ -123,7 +125,10 @@ def find_centres(
     that are drawn at random, so that a large cluster has several centres, or far from each other.
     """
     n_clusters = len(begin)
-    found, least = _move_within(sample, begin, capacity)
+    first = PricedCentres(begin, np.zeros(n_clusters))
+    if len(sample.rows) * n_clusters > END.limited_values:
+        return _move_by_degrees(sample, first, capacity, rng)
+    found, least = _move_within(sample, first, capacity)
     n_starts = min(END.limited_starts, END.limited_values // (len(sample.rows) * n_clusters))
     if n_clusters == 1 or len(sample.rows) < n_clusters:
         return found
@@ -132,11 +137,27 @@ def find_centres(
             drawn = sample.values[np.sort(rng.choice(len(sample.rows), n_clusters, replace=False))]
         else:
             drawn = _draw_apart(sample, n_clusters, rng)
-        other, cost = _move_within(sample, as_array(drawn).astype(np.float64), capacity)
+        begin = as_array(drawn).astype(np.float64)
+        other, cost = _move_within(sample, PricedCentres(begin, np.zeros(n_clusters)), capacity)
         if cost < least:
             found = other
             least = cost
     return found
+
+
+def _move_by_degrees(
+    sample: SampleOfFit, first: PricedCentres, capacity: Capacity, rng: np.random.Generator
+) -> PricedCentres:
+    """Return centres that have moved on a part of a sample, and then on all of it.
+
+    Their first steps are the longest, and need no more than a part.
+    """
+    n_drawn = int(END.limited_part * len(sample.rows))
+    part = sample.at(np.sort(rng.choice(len(sample.rows), n_drawn, replace=False)))
+    share = float(part.mass.sum() / sample.mass.sum())
+    of_part = Capacity(share * capacity.low, share * capacity.high)
+    found = _move_within(part, first, of_part, is_rough=True)[0]
+    return _move_within(sample, found, capacity, is_rough=True)[0]
 
 
 def _draw_apart(sample: SampleOfFit, n_clusters: int, rng: np.random.Generator) -> Any:
@@ -150,26 +171,40 @@ def _draw_apart(sample: SampleOfFit, n_clusters: int, rng: np.random.Generator) 
 
 
 def _move_within(
-    sample: SampleOfFit, centres: FloatArray, capacity: Capacity
+    sample: SampleOfFit,
+    found: PricedCentres,
+    capacity: Capacity,
+    *,
+    is_rough: bool = False,
 ) -> tuple[PricedCentres, float]:
     """Move centres as K-Means does, with clusters of a sample within limits; also return the sum of
     squared distances.
     """
-    n_clusters = len(centres)
-    found = PricedCentres(centres, np.zeros(n_clusters))
+    n_clusters = len(found.centres)
     labels = None
     cost = np.inf
+    value = np.inf
+    tolerance = END.limited_rough if is_rough else END.limited_tolerance
     variance = container_of(sample.values).column_moments(sample.values)[1].sum()
-    least_gain = END.limited_tolerance * float(variance * sample.mass.sum())
+    least_gain = tolerance * float(variance * sample.mass.sum())
     for _ in range(END.limited_iterations):
         costs = found.measure(sample.values)
         prices = find_prices(costs, sample.mass, capacity, found.prices)
         former = labels
         labels = (costs + prices).argmin(axis=1)
-        former_cost = cost
-        cost = float(costs[np.arange(len(labels)), labels] @ sample.mass)
+        centres = container_of(sample.values).like(sample.values, found.centres)
+        squares = as_array(squared_distances_to(centres, sample.values, labels))
+        # what ``costs`` lack depends on the centres, if values are far from 0
+        cost = float(squares @ sample.mass)
         found = replace(found, prices=prices)
-        is_done = abs(cost - former_cost) < least_gain
+        former_value = value
+        value = cost
+        if is_rough:
+            # The value of the dual, which prices that are a bit wrong change least. It is below
+            # that of any sizes within limits, so that it compares no starts.
+            paid = float(np.where(prices > 0, capacity.high, capacity.low) @ prices)
+            value = float((squares + prices[labels]) @ sample.mass) - paid
+        is_done = abs(value - former_value) < least_gain
         if is_done or (former is not None and np.array_equal(labels, former)):
             break
         present = np.unique(labels)
@@ -275,37 +310,96 @@ def _correct(
 ) -> tuple[IntArray, Assignment]:
     """Return rows near borders, and the assignment of these with which sizes are exact.
 
-    Other rows stay where they are. That is the best for all rows, if prices change by less than
-    these are away from a border; otherwise, more rows are assigned again.
+    Other rows stay where they are. That is the best for all rows, if their clusters are still the
+    cheapest; otherwise, those that others would suit better are assigned again as well.
     """
     n_rows = len(clusters)
     n_clusters = len(centres.prices)
     is_counted = mass is None or find_unit(mass) == 1
     held = np.bincount(clusters, weights=mass, minlength=n_clusters).astype(np.float64)
-    imbalance = float(np.abs(find_imbalance(held, capacity, centres.prices)).sum())
+    imbalance = np.abs(find_imbalance(held, capacity, centres.prices))
     if mass is not None:
         imbalance *= n_rows / float(mass.sum())
-    if imbalance == 0:
+    if not imbalance.any():
         return np.arange(0), Assignment(np.arange(0), centres.prices)
-    n_seen = int(LIMIT.seen_per_moved * imbalance) + LIMIT.seen_per_cluster * n_clusters
+    rows = _find_near_borders(margins, clusters, imbalance)
+    costs = _measure(data, rows, centres)
+    prices = centres.prices
     while True:
-        if n_seen >= n_rows:
-            rows = np.arange(n_rows)
-        else:
-            rows = np.sort(np.argpartition(margins, n_seen)[:n_seen])
         own = None if mass is None else mass[rows]
         fixed = held - np.bincount(clusters[rows], weights=own, minlength=n_clusters)
         room = Capacity(np.maximum(capacity.low - fixed, 0), capacity.high - fixed)
         if len(rows) == n_rows or room.can_hold(len(rows) if own is None else float(own.sum())):
-            costs = np.concatenate(
-                [centres.measure(read_filled(data, rows[block])) for block in row_blocks(len(rows))]
-            )
-            found = assign_within(costs, own, room, centres.prices, is_counted=is_counted)
-            if len(rows) == n_rows or n_seen * n_clusters > LIMIT.most_values:
+            found = assign_within(costs, own, room, prices, is_counted=is_counted)
+            prices = found.prices
+            if len(rows) * n_clusters > LIMIT.most_values:
                 return rows, found
-            if np.ptp(found.prices - centres.prices) <= margins[rows].max():
-                return rows, found
-        n_seen *= 4
+            others = _find_crossed(data, clusters, margins, centres, prices, rows)
+        else:
+            imbalance *= 4
+            others = np.setdiff1d(_find_near_borders(margins, clusters, imbalance), rows)
+        if len(others) == 0:
+            return rows, found
+        costs = np.concatenate([costs, _measure(data, others, centres)])
+        rows = np.concatenate([rows, others])
+        order = np.argsort(rows)
+        rows = rows[order]
+        costs = costs[order]
+
+
+def _find_near_borders(margins: Any, clusters: IntArray, imbalance: FloatArray) -> IntArray:
+    """Return the rows that are nearest to a border: of all rows, and of each cluster as many as may
+    have to leave it.
+    """
+    n_seen = LIMIT.seen_per_moved * imbalance
+    n_clusters = len(imbalance)
+    near = [_find_nearest(margins, int(n_seen.sum()) + LIMIT.seen_per_cluster * n_clusters)]
+    for own in split(clusters):
+        cluster = int(clusters[own[0]])
+        near.append(own[_find_nearest(margins[own], int(n_seen[cluster]))])
+    return np.unique(np.concatenate(near))
+
+
+def _find_nearest(margins: Any, n_near: int) -> IntArray:
+    """Return the rows that are nearest to a border."""
+    if n_near >= len(margins):
+        return np.arange(len(margins))
+    return np.sort(np.argpartition(margins, n_near)[:n_near])
+
+
+def _measure(data: Data, rows: IntArray, centres: PricedCentres) -> FloatArray:
+    """Return the cost of rows in each cluster, without its price."""
+    blocks = [centres.measure(read_filled(data, rows[block])) for block in row_blocks(len(rows))]
+    return np.concatenate(blocks)
+
+
+def _find_crossed(
+    data: Data,
+    clusters: IntArray,
+    margins: Any,
+    centres: PricedCentres,
+    prices: FloatArray,
+    seen: IntArray,
+) -> IntArray:
+    """Return the rows for which another cluster is cheaper at other prices, except those seen; and
+    as many again that are near a border now.
+    """
+    change = prices - centres.prices
+    may_cross = margins < change[clusters] - change.min()
+    may_cross[seen] = False
+    rows = np.flatnonzero(may_cross)
+    left = np.empty(len(rows))
+    for block in row_blocks(len(rows), LIMIT.block_values // len(prices)):
+        priced = centres.measure(read_filled(data, rows[block])) + prices
+        each = np.arange(len(priced))
+        own = clusters[rows[block]]
+        cost = priced[each, own]
+        priced[each, own] = np.inf
+        left[block] = priced.min(axis=1) - cost
+    n_crossed = int(np.count_nonzero(left < 0))
+    if n_crossed == 0:
+        return rows[:0]
+    return rows[_find_nearest(left, LIMIT.seen_per_crossed * n_crossed)]
 
 
 def cells_of(limited: LimitedRows, look: RowLook, kept: IntArray) -> NestedCells:

@@ -47,6 +47,9 @@ class EndPolicy:
     limited_tolerance: float = 1e-5
     limited_starts: int = 8
     limited_values: int = 2**18
+    # of a larger sample, on which centres move first, and the tolerance of larger samples
+    limited_part: float = 0.25
+    limited_rough: float = 1e-4
     # The heaviest leaves of a cluster, to which rows with links are near or far. No table: a fit
     # around K-Means has about as many.
     linked_leaves: int = 100
