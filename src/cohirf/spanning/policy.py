@@ -38,8 +38,8 @@ class TreePolicy:
     # features, and its time grows with their square. Fewer have its clusters whatever the ties.
     computed_rows: int = 20_000
     # blocks of rows that search for edges at the same time, and the fewest rows of one
-    most_blocks: int = 16
-    fewest_searched: int = 2**15
+    most_blocks: int = 64
+    fewest_searched: int = 2**13
     candidates: int = 1_000_000  # rows of all parts together, for edges between parts
     sorted_edges: int = 2**22  # that are sorted at a time, about
     sampled_edges: int = 2**16  # whose weights tell where to divide the others
