@@ -207,15 +207,14 @@ __global__ void find_silhouettes(const double *X, int n, int p, const int *start
                                  double *silhouettes) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= n) return;
-    double own[32];
-    for (int f = 0; f < p; f++) own[f] = X[row * p + f];
+    const double *own = X + (size_t)row * p;
     double inside = 0, outside = INFINITY;
     for (int c = 0; c < clusters; c++) {
         double sum = 0;
         for (int other = starts[c]; other < starts[c + 1]; other++) {
             double square = 0;
             for (int f = 0; f < p; f++) {
-                double gap = own[f] - X[other * p + f];
+                double gap = own[f] - X[(size_t)other * p + f];
                 square += gap * gap;
             }
             sum += sqrt(square);

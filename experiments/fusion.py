@@ -25,6 +25,8 @@ from experiments.published_draws import SubspacesAsPublished, normalised
 
 SOURCE = Path(__file__).with_name("fusion.cu")
 MOST_NEIGHBORS = 5  # as in the source
+# a GPU shares 48 KB among the threads of a block, which hold four rows of the graph
+MOST_ROWS = 48 * 1024 // (4 * 4)
 COMPILERS = {
     "nvcc": ("nvcc", "-O3", "-arch=native", "-Xcompiler", "-fPIC", "-shared"),
     "g++": ("g++", "-O2", "-x", "c++", "-fPIC", "-shared"),
@@ -46,6 +48,8 @@ class Fusion:
         """
         if n_neighbors > MOST_NEIGHBORS:
             raise ValueError(f"n_neighbors={n_neighbors}: at most {MOST_NEIGHBORS} are compiled.")
+        if len(X) > MOST_ROWS:
+            raise ValueError(f"{len(X)} rows: a graph of at most {MOST_ROWS} fits a GPU's block.")
         drawn = Counter(tuple(sorted(subspace.tolist())) for subspace in subspaces)
         features = np.array(list(drawn), dtype=np.int32)
         times = np.array(list(drawn.values()), dtype=np.int32)

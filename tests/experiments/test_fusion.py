@@ -57,9 +57,15 @@ def test_a_model_finds_the_same_clusters(fusion, model, monkeypatch):
     assert fused
 
 
-def test_silhouettes_are_those_of_scikit_learn(fusion):
+def test_a_graph_of_more_rows_than_fit_a_block_is_refused(fusion):
+    with pytest.raises(ValueError, match="3073 rows: a graph of at most 3072"):
+        fusion.fuse(np.zeros((3073, 1)), [np.arange(1)], 5, 1)
+
+
+@pytest.mark.parametrize("n_features", [3, 1024])  # those of an image of COIL-20
+def test_silhouettes_are_those_of_scikit_learn(fusion, n_features):
     rng = np.random.RandomState(0)
-    X = rng.normal(size=(200, 3))
+    X = rng.normal(size=(200, n_features))
     labels = rng.randint(4, size=200)
     labels[7] = 9  # alone in its cluster
     assert fusion.silhouette(X, labels) == pytest.approx(silhouette_score(X, labels))
