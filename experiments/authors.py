@@ -560,7 +560,8 @@ def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
     text += ["## All figures", "", *summary_lines(lines), "", count_draws(lines), ""]
     text += ["## What is not within", "", *reason_lines(lines), ""]
     text += [
-        "*Earlier* rows below follow the text of the paper, not the authors' program.",
+        "*Unshuffled* searches have rows in the order of the file, a *newer sampler* is that of Optuna "
+        "5, and *earlier* searches follow the text of the paper, not the authors' program.",
         "",
     ]
     for metric in METRICS:
@@ -621,7 +622,7 @@ def say_draws(line: Line) -> str:
     """Return in words what order of rows, random draws and medoids explain together."""
     if not line.drawn:
         return ""
-    changed = "draws and medoids, too," if line.is_shuffled else "order, draws and medoids"
+    changed = "draws and medoids as well" if line.is_shuffled else "order, draws and medoids"
     if line.drawn == line.paper:
         return f"With the authors' {changed} it is the paper's."
     is_within = line.drawn_verdict == "within"

@@ -70,14 +70,19 @@ def pack(folder: Path) -> None:
 
 
 def unpack(folder: Path) -> None:
-    """Put the results that were packed into the folder, unless they are there."""
+    """Put the results that were packed into the folder, unless they are there with as many trials."""
     packed = folder.parent / PACKED
     if not packed.exists():
         return
     for cell in pd.read_parquet(packed).itertuples():
         path = folder / f"{cell.name}.json"
-        if not path.exists():
+        if not path.exists() or trials_of(path.read_text()) < trials_of(cell.result):
             _write_whole(path, cell.result.encode())
+
+
+def trials_of(text: str) -> int:
+    """Return the number of trials of a result, 0 if it is not that of a search."""
+    return int(json.loads(text).get("n_done") or 0)
 
 
 def _write_whole(path: Path, content: bytes) -> None:

@@ -503,6 +503,19 @@ def test_a_result_is_computed_once_and_found_again_after_it_was_packed(tmp_path)
     assert len(calls) == 2
 
 
+def test_a_search_that_was_cut_does_not_hide_a_longer_one_that_was_packed(tmp_path):
+    folder = tmp_path / "cells"
+    about = {"data": "iris"}
+    store(folder, about, {"n_done": 60})
+    pack(folder)
+    store(folder, about, {"n_done": 7})
+    unpack(folder)
+    assert look_up(folder, about)["n_done"] == 60
+    store(folder, about, {"n_done": 61})
+    unpack(folder)
+    assert look_up(folder, about)["n_done"] == 61
+
+
 def test_a_bootstrap_interval_holds_the_mean():
     values = np.random.default_rng(0).normal(size=50)
     low, high = bootstrap_interval(values)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 pytest.importorskip("optuna")
@@ -68,3 +68,16 @@ def test_the_best_of_sixty_samples_has_a_higher_silhouette_than_all_rows():
     samples = [rng.choice(len(X), 60, replace=False) for _ in range(60)]
     scores = [silhouette_score(X[rows], labels[rows]) for rows in samples if labels[rows].any()]
     assert max(scores) > silhouette_score(X, labels) + 0.01
+
+
+def test_of_random_splits_only_those_that_leave_a_row_alone_have_a_high_index():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 200)) * rng.lognormal(sigma=0.5, size=(60, 1))
+
+    def best_of_sixty(*sizes):
+        labels = np.repeat(range(len(sizes)), sizes)
+        return max(calinski_harabasz_score(X, rng.permutation(labels)) for _ in range(60))
+
+    alone = best_of_sixty(1, 59)
+    assert alone > 1.2 * best_of_sixty(30, 30)
+    assert alone > 1.2 * best_of_sixty(20, 20, 20)
