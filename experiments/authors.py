@@ -622,7 +622,9 @@ def say_draws(line: Line) -> str:
     """Return in words what order of rows, random draws and medoids explain together."""
     if not line.drawn:
         return ""
-    changed = "draws and medoids as well" if line.is_shuffled else "order, draws and medoids"
+    changed = "order, draws and medoids"
+    if line.is_shuffled:
+        changed = f"order it is {line.verdict}; with their draws and medoids as well"
     if line.drawn == line.paper:
         return f"With the authors' {changed} it is the paper's."
     is_within = line.drawn_verdict == "within"
@@ -638,7 +640,7 @@ def count_draws(lines: list[Line]) -> str:
     return (
         f"With the order of rows, the random draws and the medoids of the authors' program, "
         f"{len(explained)} of the {len(worse)} worse figures are within, {equal} of them to the "
-        f"last digit. With their order of rows alone {n_shuffled} of these were searched, and are "
+        f"last digit. {n_shuffled} of these were searched with their order of rows alone, too, and are "
         "not within; draws and medoids were not separated."
     )
 
