@@ -572,16 +572,17 @@ def write_tables(frame: pd.DataFrame, folder: Path, budget: str) -> None:
 
 def summary_lines(lines: list[Line]) -> list[str]:
     """Return a table that counts how the figures of each metric compare with the paper's."""
+    verdicts = counted_verdicts(lines)
     table = [
-        f"| metric | figures | {' | '.join(VERDICTS)} | to the last digit | "
+        f"| metric | figures | {' | '.join(verdicts)} | to the last digit | "
         "60 trials, five seeds | and their sampler | and their order of rows |",
-        "| --- " * (len(VERDICTS) + 6) + "|",
+        "| --- " * (len(verdicts) + 6) + "|",
     ]
     groups = [
         (HEADINGS[metric], [line for line in lines if line.metric == metric]) for metric in METRICS
     ]
     for name, group in [*groups, ("all", lines)]:
-        counts = [sum(line.verdict == verdict for line in group) for verdict in VERDICTS]
+        counts = [sum(line.verdict == verdict for line in group) for verdict in verdicts]
         whole = [
             sum(getattr(line, name) for line in group)
             for name in ("is_equal", "is_whole", "is_authors", "is_shuffled")
@@ -589,6 +590,14 @@ def summary_lines(lines: list[Line]) -> list[str]:
         cells = [len(group), *counts, *whole]
         table.append(f"| {name} | {' | '.join(map(str, cells))} |")
     return table
+
+
+def counted_verdicts(lines: list[Line]) -> list[str]:
+    """Return the verdicts to count: *not comparable*, as only earlier searches are, if there are
+    such lines.
+    """
+    found = {line.verdict for line in lines}
+    return [name for name in VERDICTS if name != "not comparable" or name in found]
 
 
 def reason_lines(lines: list[Line]) -> list[str]:
@@ -607,28 +616,29 @@ def reason_lines(lines: list[Line]) -> list[str]:
                 elif is_sampled(line.found):
                     why = f"{why} {SAMPLED}".strip()
                 why = f"{say_draws(line)} {why} {line.many}".strip()
-                why = why or f"Open. Five searches have {say_range(line.found)}."
+                why = why or say_open(line)
                 cells = [name, line.paper, line.ours, verdict, line.drawn, why]
                 table.append(f"| {' | '.join(cells)} |")
     return table
 
 
-def say_range(found: pd.DataFrame) -> str:
-    """Return the least and the largest score of some searches."""
-    return f"{found.score.min():.3f} to {found.score.max():.3f}"
+def say_open(line: Line) -> str:
+    """Return in words what was not tried of a figure that has no reason."""
+    if line.is_shuffled:
+        return "Open."
+    return "Open; not searched with the authors' order."
 
 
 def say_draws(line: Line) -> str:
     """Return in words what order of rows, random draws and medoids explain together."""
     if not line.drawn:
         return ""
-    changed = "order, draws and medoids"
+    changed = "With the authors' order, draws and medoids"
     if line.is_shuffled:
-        changed = f"order it is {line.verdict}; with their draws and medoids as well"
+        changed = "*Ours* has the authors' order; with their draws and medoids too"
     if line.drawn == line.paper:
-        return f"With the authors' {changed} it is the paper's."
-    is_within = line.drawn_verdict == "within"
-    return f"With the authors' {changed} it is {'within' if is_within else line.drawn_verdict}."
+        return f"{changed} it is the paper's."
+    return f"{changed} it is {line.drawn_verdict}."
 
 
 def count_draws(lines: list[Line]) -> str:
@@ -637,11 +647,13 @@ def count_draws(lines: list[Line]) -> str:
     explained = [line for line in worse if line.drawn_verdict == "within"]
     equal = sum(line.drawn == line.paper for line in explained)
     n_shuffled = sum(line.is_shuffled for line in explained)
+    who = f"{n_shuffled} of them"
+    if n_shuffled == len(explained):
+        who = f"All {n_shuffled}"
     return (
         f"With the order of rows, the random draws and the medoids of the authors' program, "
         f"{len(explained)} of the {len(worse)} worse figures are within, {equal} of them to the "
-        f"last digit. {n_shuffled} of these were searched with their order of rows alone, too, and are "
-        "not within; draws and medoids were not separated."
+        f"last digit. {who} miss with the order of rows alone; draws and medoids were not tested apart."
     )
 
 
@@ -670,7 +682,8 @@ def metric_lines(lines: list[Line]) -> list[str]:
         cells = [*line.row, line.paper, line.ours, line.verdict, *say_search(line.found)]
         cells.append(line.drawn)
         table.append(f"| {' | '.join(cells)} |")
-    counts = [f"{sum(line.verdict == verdict for line in lines)} {verdict}" for verdict in VERDICTS]
+    verdicts = counted_verdicts(lines)
+    counts = [f"{sum(line.verdict == verdict for line in lines)} {verdict}" for verdict in verdicts]
     return [*table, "", f"{len(lines)} rows: {', '.join(counts)}."]
 
 
