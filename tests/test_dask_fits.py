@@ -619,7 +619,7 @@ def test_what_is_gathered_is_the_fit_on_one_machine(batch_size, client, X, tmp_p
     here = fit_here(model_of(MODELS["medoid weights"], **options), X)
     assert there.gather() is there.gather() is there
     assert there.hierarchy_ == here.hierarchy_
-    for name in ("labels_", "parents_", "stability_", "_landmark_rows"):
+    for name in ("labels_", "parents_", "stability_"):
         assert isinstance(getattr(there, name), np.ndarray)
         np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
     there.save(tmp_path / "model")

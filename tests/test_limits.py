@@ -219,3 +219,23 @@ def test_rows_on_dask_are_refused(blobs):
     X = dask_array.from_array(blobs, chunks=(500, 5))
     with pytest.raises(TypeError, match="rows on Dask"):
         CoHiRF(n_clusters=4, size_limits="balanced", batch_size=500).fit(X)
+
+
+def test_weights_that_miss_a_limit_by_less_than_a_row_move():
+    rng = np.random.default_rng(0)
+    near = 0.01 * rng.normal(size=600)
+    X = np.concatenate([near, rng.uniform(3.3, 9, 400), rng.uniform(9, 14, 400)])[:, None]
+    weights = 1 + 0.01 * rng.random(1400)
+    for missed in (0.02, 0.1):
+        most = weights[:600].sum() - missed
+        model = CoHiRF(n_clusters=3, size_limits=(1.0, most), random_state=0)
+        labels = model.fit(X, sample_weight=weights).labels_
+        assert np.bincount(labels, weights=weights).max() <= most
+
+
+@pytest.mark.filterwarnings("ignore:n_clusters=560:sklearn.exceptions.ConvergenceWarning")
+def test_as_many_clusters_as_rows_have_a_row_each():
+    X = np.random.default_rng(0).normal(size=(560, 2))
+    model = CoHiRF(n_clusters=560, size_limits="balanced", random_state=0).fit(X)
+    assert sorted(model.labels_) == list(range(560))
+    assert (model.predict(X) == model.labels_).all()

@@ -80,6 +80,15 @@ def test_first_centres_are_drawn_among_some_rows_with_their_weights(dtype, monke
     assert (weights[places] == found).all()
 
 
+def test_first_centres_are_drawn_among_all_rows_if_few_have_a_weight():
+    X = rows_of(0)
+    weights = np.zeros(len(X))
+    weights[:10] = 1.0
+    for seed in range(5):
+        method = QuickStartKMeans(4, seed_rows=1, random_state=seed)
+        assert set(method.fit(X, sample_weight=weights).labels_[:10]) == set(range(4))
+
+
 def test_sparse_rows_float64_and_many_rows_are_left_to_scikit_learn(monkeypatch):
     def draw(*given):
         pytest.fail("these centres are drawn by scikit-learn")

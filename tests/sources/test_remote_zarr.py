@@ -10,6 +10,7 @@ from scipy import sparse
 from tools.object_server import KEY, SECRET, as_url, serving
 
 from cohirf import CoHiRF, open_source
+from cohirf.data.dask_arrays import to_dask_array
 from cohirf.sources import SourceChangedError
 from cohirf.sources.policy import READ
 
@@ -47,18 +48,44 @@ def objects(folder):
         yield objects
 
 
-@pytest.mark.parametrize("scheme", ["s3", "http"])
 @pytest.mark.parametrize("name", ARRAYS)
-def test_rows_of_an_array_at_a_url_are_those_of_the_folder(name, scheme, objects, X):
-    if scheme == "http" and name.startswith("group"):
-        pytest.skip("a web server lists nothing: an array there needs the ending .zarr")
-    source = open_source(as_url(objects, f"bucket/deep folder/{name}", scheme))
+def test_rows_of_an_array_at_a_url_are_those_of_the_folder(name, objects, X):
+    source = open_source(f"s3://bucket/deep folder/{name}")
     assert (source.n_rows, source.n_features) == X.shape
     for rows in (np.arange(3_000), [0], [5, 399, 400, 2_999], np.arange(0, 3_000, 7)):
         np.testing.assert_array_equal(source.take(rows), X[rows])
     sent = pickle.loads(pickle.dumps(source))
     np.testing.assert_array_equal(sent.take([7, 2_000]), X[[7, 2_000]])
-    assert not {KEY, SECRET} & set(pickle.dumps(source).decode("latin-1").split())
+    assert KEY.encode() not in pickle.dumps(source)
+    assert SECRET.encode() not in pickle.dumps(source)
+
+
+def test_folders_of_web_servers_are_refused(objects):
+    with pytest.raises(ValueError, match=r"chunks\.zarr cannot be read: web servers do not list"):
+        open_source(as_url(objects, "bucket/deep folder/chunks.zarr", "http"))
+
+
+def test_a_damaged_folder_is_named(objects):
+    objects.put("bucket/deep folder/chunks.zarr/zarr.json", b'{"zarr_format": 3')
+    with pytest.raises(ValueError, match=r"s3://bucket/deep folder/chunks\.zarr cannot be read"):
+        open_source("s3://bucket/deep folder/chunks.zarr")
+
+
+def test_an_array_is_no_graph(objects):
+    source = open_source("s3://bucket/deep folder/chunks.zarr", graph=True)
+    with pytest.raises(ValueError, match=r"chunks\.zarr is an array, and no graph"):
+        source.read()
+
+
+def test_chunks_on_dask_have_other_names_for_other_columns_and_versions(objects):
+    pytest.importorskip("dask")
+    url = "s3://bucket/deep folder/chunks.zarr"
+    name = to_dask_array(open_source(url)).name
+    assert to_dask_array(open_source(url)).name == name
+    assert to_dask_array(open_source(url, columns=[1])).name != name
+    assert to_dask_array(open_source("s3://bucket/deep folder/shards.zarr")).name != name
+    replace_chunk(objects, "bucket/deep folder/chunks.zarr/c/5/0")
+    assert to_dask_array(open_source(url)).name != name
 
 
 def test_columns_of_an_array_are_chosen(objects, X):
@@ -180,6 +207,17 @@ def test_a_graph_at_a_url_is_that_of_the_file(name, faults, graphs, graph):
         assert list(source.read_names())[:2] == ["cell 0", "cell 1"]
     with pytest.raises(FileNotFoundError):
         open_source(f"s3://bucket/other {name}", graph=True).read()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["cells.h5ad", "cells.zarr"])
+def test_names_are_those_of_the_version_that_was_opened(name, graphs):
+    source = open_source(f"s3://bucket/{name}", graph=True)
+    source.read()
+    for key in [key for key in graphs.content if key.startswith(f"bucket/{name}")]:
+        graphs.put(key, graphs.content[key] + b" ")
+    with pytest.raises(SourceChangedError, match=name):
+        source.read_names()
 
 
 @pytest.mark.filterwarnings("ignore")

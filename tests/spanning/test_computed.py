@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.rows.threads import on_threads
-from cohirf.spanning.computed import ComputedHDBSCAN, computed
+from cohirf.spanning.computed import ComputedHDBSCAN, computed_hdbscan
 from cohirf.spanning.policy import TREE
 
 pytest.importorskip("numba")
@@ -53,6 +53,7 @@ def refuse(self, X, y=None):
 
 def test_threads_change_nothing(monkeypatch):
     X = draw_rows(0, 6000)
+    monkeypatch.setitem(vars(TREE), "fewest_searched", 100)
     method = ComputedHDBSCAN(min_cluster_size=30, min_samples=5)
     expected = method.fit_predict(X)
     with on_threads(3):
@@ -83,10 +84,10 @@ def test_only_the_class_of_scikit_learn_is_computed():
         pass
 
     own = Own()
-    assert computed(own) is own
-    assert type(computed(HDBSCAN())) is ComputedHDBSCAN
+    assert computed_hdbscan(own) is own
+    assert type(computed_hdbscan(HDBSCAN())) is ComputedHDBSCAN
     assert (
-        computed(HDBSCAN(min_cluster_size=7)).get_params()
+        computed_hdbscan(HDBSCAN(min_cluster_size=7)).get_params()
         == HDBSCAN(min_cluster_size=7).get_params()
     )
 

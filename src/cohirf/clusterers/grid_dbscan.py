@@ -142,7 +142,7 @@ class ComputedDBSCAN(GridDBSCAN):
         return n_rows >= GRID.rows and is_installed("numba")
 
 
-def computed(estimator: Any) -> Any:
+def computed_dbscan(estimator: Any) -> Any:
     """Return an estimator with the same labels that is faster, if it is scikit-learn's DBSCAN.
 
     Else the same.

@@ -110,7 +110,11 @@ def _draw_among_some(
         return _draw_centres(sample_weight, X, n_clusters, random_state)
     some = random_state.choice(len(X), int(seed_rows * n_clusters), replace=False)
     some.sort()
-    weights = None if sample_weight is None else np.asarray(sample_weight)[some]
+    weights = None
+    if sample_weight is not None:
+        weights = np.asarray(sample_weight)[some]
+        if not weights.astype(X.dtype).sum() > 0:  # none of these rows counts
+            return _draw_centres(sample_weight, X, n_clusters, random_state)
     return _draw_centres(weights, X[some], n_clusters, random_state)
 
 

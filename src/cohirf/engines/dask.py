@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -443,9 +443,10 @@ def fused(lazy: Any) -> Any:
     """
     (lazy,) = dask().optimize(lazy)
     graph = dict(lazy.__dask_graph__())
-    for key in lazy.__dask_keys__():
+    uses = Counter(name for node in graph.values() for name in getattr(node, "dependencies", ()))
+    for key in dask().core.flatten(lazy.__dask_keys__()):
         target = getattr(graph[key], "target", None)
-        if target in graph:
+        if target in graph and uses[target] == 1:
             graph[key] = graph.pop(target).substitute({}, key=key)
     return dask_array().Array(graph, lazy.name, lazy.chunks, dtype=lazy.dtype, meta=lazy._meta)
 

@@ -14,8 +14,7 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.get_clusters import View, Views
 from cohirf.algorithm.randomness import Entropy
 from cohirf.beyond.majority import join_rare_groups
-from cohirf.clusterers.grid_dbscan import GridDBSCAN
-from cohirf.clusterers.grid_dbscan import computed as computed_dbscan
+from cohirf.clusterers.grid_dbscan import GridDBSCAN, computed_dbscan
 from cohirf.clusterers.policy import GRID
 from cohirf.clusterers.quick_start import quick_start
 from cohirf.data import Data
@@ -23,7 +22,7 @@ from cohirf.fitting.families import is_k_means
 from cohirf.fitting.settings import Settings, Settled
 from cohirf.optional import is_installed
 from cohirf.rows.metric_spaces import EUCLIDEAN, find_space
-from cohirf.spanning.computed import computed as computed_hdbscan
+from cohirf.spanning.computed import computed_hdbscan
 
 
 def make_contraction(

@@ -126,7 +126,9 @@ def find_centres(
     """
     n_clusters = len(begin)
     first = PricedCentres(begin, np.zeros(n_clusters))
-    if len(sample.rows) * n_clusters > END.limited_values:
+    is_large = len(sample.rows) * n_clusters > END.limited_values
+    n_of_part = END.limited_part * len(sample.rows)
+    if is_large and n_of_part >= END.limited_rows_per_cluster * n_clusters:
         return _move_by_degrees(sample, first, capacity, rng)
     found, least = _move_within(sample, first, capacity)
     n_starts = min(END.limited_starts, END.limited_values // (len(sample.rows) * n_clusters))
@@ -336,8 +338,10 @@ def _correct(
                 return rows, found
             others = _find_crossed(data, clusters, margins, centres, prices, rows)
         else:
-            imbalance *= 4
-            others = np.setdiff1d(_find_near_borders(margins, clusters, imbalance), rows)
+            others = rows[:0]
+            while len(others) == 0:  # there are some: not all rows were seen
+                imbalance *= 4
+                others = np.setdiff1d(_find_near_borders(margins, clusters, imbalance), rows)
         if len(others) == 0:
             return rows, found
         costs = np.concatenate([costs, _measure(data, others, centres)])
@@ -351,7 +355,7 @@ def _find_near_borders(margins: Any, clusters: IntArray, imbalance: FloatArray) 
     """Return the rows that are nearest to a border: of all rows, and of each cluster as many as may
     have to leave it.
     """
-    n_seen = LIMIT.seen_per_moved * imbalance
+    n_seen = np.ceil(LIMIT.seen_per_moved * imbalance)
     n_clusters = len(imbalance)
     near = [_find_nearest(margins, int(n_seen.sum()) + LIMIT.seen_per_cluster * n_clusters)]
     for own in split(clusters):
@@ -385,11 +389,12 @@ def _find_crossed(
     as many again that are near a border now.
     """
     change = prices - centres.prices
-    may_cross = margins < change[clusters] - change.min()
+    # margins are rounded to float32
+    may_cross = margins * (1 - 1e-6) < change[clusters] - change.min()
     may_cross[seen] = False
     rows = np.flatnonzero(may_cross)
     left = np.empty(len(rows))
-    for block in row_blocks(len(rows), LIMIT.block_values // len(prices)):
+    for block in row_blocks(len(rows), max(1, LIMIT.block_values // len(prices))):
         priced = centres.measure(read_filled(data, rows[block])) + prices
         each = np.arange(len(priced))
         own = clusters[rows[block]]

@@ -49,6 +49,7 @@ class EndPolicy:
     limited_values: int = 2**18
     # of a larger sample, on which centres move first, and the tolerance of larger samples
     limited_part: float = 0.25
+    limited_rows_per_cluster: int = 10  # with fewer in that part, centres would lose their rows
     limited_rough: float = 1e-4
     # The heaviest leaves of a cluster, to which rows with links are near or far. No table: a fit
     # around K-Means has about as many.

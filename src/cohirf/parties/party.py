@@ -21,7 +21,7 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.get_clusters import Views, WeightedBatch, label_view
 from cohirf.algorithm.randomness import root_entropy
-from cohirf.clusterers.grid_dbscan import computed
+from cohirf.clusterers.grid_dbscan import computed_dbscan
 from cohirf.fitting.settings import CENTRALITY
 from cohirf.rows.grouping import ROUNDING, IntArray
 from cohirf.rows.members import members_of, scale_mass
@@ -139,7 +139,7 @@ class Party:
             self.ids_digest = hashlib.sha256("".join(names).encode()).hexdigest()
         n_features = validation.count_view_features(max_features, source.n_features)
         self._views = Views(
-            BaseMethod.of(computed(estimator)), views, n_features, root_entropy(random_state)
+            BaseMethod.of(computed_dbscan(estimator)), views, n_features, root_entropy(random_state)
         )
         self._centrality = CENTRALITY[medoid]
         self._log = None if log is None else Path(log)

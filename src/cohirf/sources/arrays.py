@@ -155,14 +155,13 @@ class ZarrSource(StreamedSource):
             self._file = FileStamp.of(_metadata_file(self._path))
         array = self._open()
         if hasattr(array, "array_keys"):
-            is_listed = array.store.supports_listing
-            example = min(array.array_keys() if is_listed else (), default="X")
-            raise ValueError(f"{name} is a group of arrays: open one of them, such as {example!r}.")
+            example = next((f", such as {key!r}" for key in sorted(array.array_keys())), "")
+            raise ValueError(f"{name} is a group of arrays: open one of them{example}.")
         # other dimensions are refused below
         n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)
         chunk_rows = array.chunks[0] if array.ndim else 1
         self._piece_rows = chunk_rows * rows_within(
-            READ.piece_bytes, chunk_rows * n_columns * array.dtype.itemsize
+            READ.piece_bytes, chunk_rows * max(1, n_columns) * array.dtype.itemsize
         )
         starts = range(0, n_rows, self._piece_rows)
         super().__init__(name, array.shape, array.dtype, columns=columns, starts=starts)
@@ -178,7 +177,7 @@ class ZarrSource(StreamedSource):
             self._file.refuse_changes()
 
     def _content(self) -> Iterator[Any]:
-        if self._folder is not None and self._folder.is_listed:
+        if self._folder is not None:
             yield from self._folder.content()
             return
         if self._file is not None:

@@ -25,7 +25,7 @@ from cohirf.rows.grouping import row_blocks, take_places
 from cohirf.rows.texts import Texts
 from cohirf.sources.files import naming, reading
 from cohirf.sources.policy import READ
-from cohirf.sources.remote import Location, Url, show, stamp
+from cohirf.sources.remote import Location, RemoteFile, Url, show, stamp
 from cohirf.sources.remote_zarr import RemoteFolder
 from cohirf.sources.source import rows_within
 from cohirf.sources.tables import ARROW_NUMBERS, Table
@@ -297,6 +297,8 @@ class AnnDataGraph(GraphSource):
     def __init__(self, path: str | os.PathLike[str], key: str = USUAL) -> None:
         self._place = path if isinstance(path, Url) else Path(path).absolute()
         self._key = key
+        # as it is now: the matrix and the names are read one after the other
+        self._opened = _look_at(self._place)
         super().__init__(f"{show(self._place)} obsp[{key!r}]")
 
     def read(self) -> Any:
@@ -321,8 +323,11 @@ class AnnDataGraph(GraphSource):
         """Open the file; raise if it has no such matrix."""
         with ExitStack() as opened:
             with naming(show(self._place), "AnnData"):
-                root = opened.enter_context(_open_anndata(self._place))
-                there = sorted(root["obsp"].keys()) if "obsp" in root else []
+                root = opened.enter_context(_open_anndata(self._opened))
+                is_group = hasattr(root, "keys")
+                there = sorted(root["obsp"].keys()) if is_group and "obsp" in root else []
+            if not is_group:
+                raise ValueError(f"{show(self._place)} is an array, and no graph: leave graph out.")
             if self._key not in there:
                 listed = ", ".join(map(repr, there)) or "nothing"
                 raise ValueError(
@@ -332,21 +337,29 @@ class AnnDataGraph(GraphSource):
             yield root
 
 
+def _look_at(place: Location) -> Path | RemoteFolder | RemoteFile:
+    """Return a file or a folder; one at a URL as it is now."""
+    if isinstance(place, Path):
+        return place
+    if place.name.lower().endswith(".h5ad"):
+        return RemoteFile.of(place)
+    return RemoteFolder(place)
+
+
 @contextmanager
-def _open_anndata(place: Location) -> Iterator[Any]:
+def _open_anndata(place: Path | RemoteFolder | RemoteFile) -> Iterator[Any]:
     """Open a file of HDF5, or a folder of Zarr, here or at a URL."""
     user = "Reading AnnData"
-    if isinstance(place, Url) and not place.name.lower().endswith(".h5ad"):
-        yield RemoteFolder(place).open()
-    elif isinstance(place, Url):
+    if isinstance(place, RemoteFolder):
+        yield place.open()
+    elif isinstance(place, RemoteFile):
         h5py = import_optional("h5py", "anndata", user)
-        file = stamp(place)
-        with file.open() as stream:
+        with place.open() as stream:
             try:
                 with h5py.File(stream, mode="r") as root:
                     yield root
             except Exception:
-                file.raise_failure()  # h5py does not say what the store said
+                place.raise_failure()  # h5py does not say what the store said
                 raise
     elif place.is_dir():
         yield import_optional("zarr", "anndata", user).open_group(place, mode="r")

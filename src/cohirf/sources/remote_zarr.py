@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from cohirf.optional import import_optional
-from cohirf.sources.files import SourceChangedError
+from cohirf.sources.files import SourceChangedError, naming
 from cohirf.sources.policy import READ
 from cohirf.sources.remote import RemoteFile, Url, list_objects
 
@@ -22,19 +22,20 @@ METADATA = (".zarray", "zarr.json", ".zgroup")  # every Zarr folder contains one
 
 
 class RemoteFolder:
-    """The objects below a key, as they were when it was opened.
-
-    Web servers do not list them: of theirs, each is looked at when it is first read.
-    """
+    """The objects below a key, as they were when it was opened."""
 
     def __init__(self, url: Url) -> None:
         self.url = url.with_key(url.key.rstrip("/"))
-        self.is_listed = not url.root.startswith("http")
-        # size and ETag by the name in the folder; None if there is no such object
-        self._known: dict[str, tuple[int, str] | None] = {}
-        if self.is_listed:
-            for file in list_objects(self.url):
-                self._known[file.url.key[len(self.url.key) + 1 :]] = (file.size, file.version)
+        if url.root.startswith("http"):
+            raise ValueError(
+                f"{self.url} cannot be read: web servers do not list the objects of a Zarr folder, "
+                "so nobody knows whether they change. Copy it to a disk or to an object store "
+                "(s3://, gs://, az://)."
+            )
+        # size and ETag by the name in the folder
+        self._known: dict[str, tuple[int, str]] = {}
+        for file in list_objects(self.url):
+            self._known[file.url.key[len(self.url.key) + 1 :]] = (file.size, file.version)
 
     def open(self) -> Any:
         """Return the array or the group of zarr in it."""
@@ -45,7 +46,8 @@ class RemoteFolder:
                 "There is no such array or group of Zarr: check the URL",
                 str(self.url),
             )
-        return zarr.open(make_store(self), mode="r")
+        with naming(str(self.url), "a Zarr array or group"):
+            return zarr.open(make_store(self), mode="r")
 
     def names(self) -> list[str]:
         """Return the names of all objects."""
@@ -56,7 +58,7 @@ class RemoteFolder:
         return self._find(name) is not None
 
     def content(self) -> Iterator[bytes]:
-        """Yield what changes with the content of any object that was looked at."""
+        """Yield what changes with the content of any object."""
         for name, about in sorted(self._known.items()):
             yield f"{name} {about}".encode()
 
@@ -79,16 +81,10 @@ class RemoteFolder:
             ) from error
 
     def _find(self, name: str) -> RemoteFile | None:
-        url = self.url.with_key(f"{self.url.key}/{name}")
-        if name not in self._known and not self.is_listed:
-            try:
-                file = RemoteFile.of(url)
-            except FileNotFoundError:
-                self._known[name] = None
-            else:
-                self._known[name] = (file.size, file.version)
         about = self._known.get(name)
-        return None if about is None else RemoteFile(url, *about)
+        if about is None:
+            return None
+        return RemoteFile(self.url.with_key(f"{self.url.key}/{name}"), *about)
 
 
 def _bounds(wanted: Any, size: int) -> tuple[int, int]:
@@ -118,6 +114,7 @@ class _FolderStore:
 
     supports_writes = False
     supports_deletes = False
+    supports_listing = True
 
     def __init__(self, folder: RemoteFolder) -> None:
         super().__init__(read_only=True)  # type: ignore[call-arg]
@@ -133,10 +130,6 @@ class _FolderStore:
 
     def __str__(self) -> str:
         return str(self.folder.url)
-
-    @property
-    def supports_listing(self) -> bool:
-        return self.folder.is_listed
 
     def with_read_only(self, read_only: bool = False) -> Any:
         if not read_only:

@@ -233,13 +233,14 @@ def spanning_edges(
 
 
 def _cut_leaves(tree: Any) -> list[Any]:
-    """Return the leaves in the order of their rows, in blocks."""
+    """Return the leaves in the order of their rows, in blocks, of which none is empty."""
     leaves = np.flatnonzero(tree.children == 0)
     leaves = leaves[np.argsort(tree.starts[leaves])]
     n_rows = len(tree.points)
     n_blocks = max(1, min(TREE.most_blocks, n_rows // TREE.fewest_searched))
     bounds = np.arange(1, n_blocks) * n_rows // n_blocks
-    return np.split(leaves, np.searchsorted(tree.starts[leaves], bounds))
+    blocks = np.split(leaves, np.searchsorted(tree.starts[leaves], bounds))
+    return [block for block in blocks if len(block)]  # equal rows may be a leaf of several blocks
 
 
 def join_in_rounds(search: Any, parents: Any) -> Any:

@@ -61,7 +61,7 @@ class ComputedHDBSCAN(HDBSCAN):
         return condense(len(X), parts, settings, space.distances).label()
 
 
-def computed(estimator: Any) -> Any:
+def computed_hdbscan(estimator: Any) -> Any:
     """Return an estimator with the same clusters that is faster, if it is scikit-learn's HDBSCAN.
 
     Else the same.
