@@ -114,3 +114,11 @@ def test_bytes_that_pass_through_the_scheduler_are_limited(limit, most, monkeypa
     assert results == [10_000 * number for number in range(80)]
     assert client.sent == 80
     assert client.most == most
+
+
+def test_fused_arrays_have_the_values_of_the_lazy_ones():
+    da = pytest.importorskip("dask.array")
+    a = da.from_array(np.arange(24.0).reshape(6, 4), chunks=(2, 4))
+    twice = a + 1
+    for lazy in (twice * 2, (a[:, 0] - 1), da.concatenate([twice, twice]), a.T @ a):
+        np.testing.assert_array_equal(engine.fused(lazy).compute(), lazy.compute())
