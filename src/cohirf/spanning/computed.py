@@ -20,8 +20,8 @@ class ComputedHDBSCAN(HDBSCAN):
     """What CoHiRF runs in the place of scikit-learn's HDBSCAN: the same clusters in less time.
 
     scikit-learn compares each row with all others, so its time grows with the square of their
-    number. Clusters have other numbers here. They can differ where many edges have equal weights
-    *and* ``min_samples`` is so large that the lists of neighbours would not fit into memory.
+    number. Clusters have other numbers here, and can differ in a few rows where many edges have
+    equal weights, as on a lattice of rounded coordinates.
     """
 
     _shown_as = "HDBSCAN"  # in messages: users do not know this class
