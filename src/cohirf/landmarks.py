@@ -46,6 +46,7 @@ from cohirf.rows.distances import DifferenceOffsets, find_offsets, measure_dista
 from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
 from cohirf.rows.policy import BLOCK
+from cohirf.rows.short_points import ShortPoints, find_undecided
 from cohirf.rows.threads import map_blocks, map_in_threads
 
 
@@ -59,17 +60,12 @@ class LandmarkPolicy:
     landmarks: int = 10_000  # of a fit, at most
     neighbours: int = 20  # landmarks that a row is compared with, to say whether it is an outlier
     # with more features, products with the points are faster than a tree; with fewer points, too
-    tree_features: int = 12
+    tree_features: int = 6
     tree_points: int = 500
     ball_rows: int = 1000  # with fewer, to prepare balls takes longer than the search
     searched_rows: int = 2**14  # at a time
-    # whose bounds are in long rows, one for each point: 1.4 to 1.8 times as fast with 50 points in
-    # 20 and in 5 dimensions, and about the same with 100
-    few_points: int = 64
     block_values: int = 2**21  # of a temporary matrix
-    # of a matrix that is read several times, so that it stays in a cache; with fewer, threads
-    # would wait for each other between short steps
-    cached_values: int = 2**20
+    compared_values: int = 2**20  # bounds of rows that are left undecided
     # points of a cell on average; with half of it, errors were twice as large, and time was the
     # same
     cell_points: int = 128
@@ -214,16 +210,14 @@ class Expanded:
         """Return some of the rows."""
         return Expanded(self.values[rows], self.terms[rows], self.squares[rows], self.error[rows])
 
-    def bound_squares(self, points: Expanded, out: Floats | None = None) -> Floats:
+    def bound_squares(self, points: Expanded) -> Floats:
         """Return lower bounds of the squared distances of all rows to all points, which can be
-        negative; in ``out`` if given, for rows that store all cells.
+        negative.
 
         No squared distance is above its lower bound by more than the errors of its row and of its
         point.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            if out is not None:
-                return np.matmul(self.terms, points.terms.T, out=out)
             return np.asarray(as_array(self.terms @ points.terms.T))
 
 
@@ -247,18 +241,6 @@ def find_close(lower: Floats, nearest: IntArray, upper: Floats) -> IntArray:
     second = lower.min(axis=1)  # NaN if there is one
     lower[rows, nearest] = of_nearest
     return np.flatnonzero(~(second > upper))
-
-
-def find_undecided(lower: Floats, upper: Floats, labels: IntArray) -> IntArray:
-    """Return the rows for which columns of several labels are not above the upper bound.
-
-    Infinity and NaN never are.
-    """
-    is_above = lower > upper[:, None]
-    several = np.flatnonzero(np.count_nonzero(is_above, axis=1) < len(labels) - 1)
-    may_be_nearest = ~is_above[several]
-    has_other_label = labels != labels[may_be_nearest.argmax(axis=1)][:, None]
-    return np.asarray(several[(may_be_nearest & has_other_label).any(axis=1)])
 
 
 def _square(X: Any) -> tuple[Floats, Floats]:
@@ -303,19 +285,11 @@ class NearestLabel:
         return cls(Expanded.of_points(points), labels, tree, offsets)
 
     @cached_property
-    def _has_few(self) -> bool:
-        """Whether there are so few points that each has a long row of bounds."""
-        return self.points.has_all_cells and len(self.labels) <= LANDMARK.few_points
-
-    @cached_property
-    def _short(self) -> Expanded:
-        """The points with terms in float32, for rows of this type: these bounds decide nearly all
-        of them, in half of the time.
-        """
-        values = self.points.values
-        if not container_of(values).is_dense or values.dtype == np.float32:
-            return self.points
-        return Expanded.of_points(values, np.float32)
+    def _short(self) -> ShortPoints | None:
+        """The points in float32; None if they are sparse."""
+        if not self.points.has_all_cells:
+            return None
+        return ShortPoints.of(self.points.values, self.labels)
 
     @cached_property
     def balls(self) -> Balls | None:
@@ -344,9 +318,7 @@ class NearestLabel:
         def label_some(block: slice) -> None:
             found[block] = find(self.prepare(X[block]))
 
-        map_blocks(
-            label_some, X.shape[0], BLOCK.thread_rows if self._has_few else LANDMARK.searched_rows
-        )
+        map_blocks(label_some, X.shape[0], LANDMARK.searched_rows)
         return found
 
     def prepare(self, X: Any) -> Any:
@@ -370,31 +342,26 @@ class NearestLabel:
         """Return the label of the nearest of all points."""
         if self.tree is not None:
             return np.asarray(self.labels[self.tree.query(as_array(X))[1]])
-        points = self._short if X.dtype == np.float32 else self.points
-        if self._has_few and X.dtype == points.dtype:
-            return _label_among_few(X, points, self.labels)
+        if self._short is None:
+            return self._compare_with_all(X)
+        found, undecided = self._short.label(X)
+        found[undecided] = self._compare_with_all(X[undecided])
+        return found
+
+    def _compare_with_all(self, X: Any) -> IntArray:
+        """Return the label of the nearest point, from bounds in the type of the points."""
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
-        step = LANDMARK.cached_values // len(self.labels) + 1
-        room = None
-        if points.has_all_cells:
-            # new memory for each chunk would be cleared by the system, for one thread at a time
-            room = np.empty((min(step, len(found)), len(self.labels)), dtype=points.dtype)
+        step = LANDMARK.compared_values // len(self.labels) + 1
         for start in range(0, len(found), step):
             chunk = slice(start, start + step)
-            rows = Expanded.of_rows(X[chunk], points.dtype)
-            out = None if room is None else room[: len(rows.squares)]
-            found[chunk] = _label_among(rows, points, self.labels, out)
+            rows = Expanded.of_rows(X[chunk], self.points.dtype)
+            found[chunk] = _label_among(rows, self.points, self.labels)
         return found
 
 
-def _label_among(
-    rows: Expanded, points: Expanded, labels: IntArray, room: Floats | None = None
-) -> IntArray:
-    """Return the label of the point nearest to each row, by comparison with all points.
-
-    There may be ``room`` for their bounds.
-    """
-    lower = rows.bound_squares(points, room)
+def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray:
+    """Return the label of the point nearest to each row, by comparison with all points."""
+    lower = rows.bound_squares(points)
     nearest, upper = find_lowest(lower, rows, points)
     several = find_close(lower, nearest, upper)
     undecided = several[find_undecided(lower[several], upper[several], labels)]
@@ -404,31 +371,6 @@ def _label_among(
     order = np.lexsort((squares, of_rows))
     nearest[undecided] = close[order[np.flatnonzero(np.diff(of_rows, prepend=-1))]]
     return np.asarray(labels[nearest])
-
-
-def _label_among_few(X: Any, points: Expanded, labels: IntArray) -> IntArray:
-    """Return the label of the point nearest to each row, of so few that each takes a pass.
-
-    Bounds lack |x|^2, which is the same for all points of a row.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        error = _square(X)[1]
-        lower = (-2 * points.terms[:, : X.shape[1]]) @ X.T
-        lower += points.squares[:, None]
-        upper = lower.min(axis=0) + (error + points.error.max())
-        # 1 or 0; NaN is never near
-        may_be_nearest = np.less_equal(lower, upper, out=lower)
-    # A product has the number of the only near point, and how many are near: in one long step,
-    # threads wait less for each other than in a step for each point.
-    counted = np.stack([np.arange(len(labels)), np.ones(len(labels))]).astype(X.dtype)
-    number, n_near = counted @ may_be_nearest
-    undecided = np.flatnonzero(n_near != 1)
-    number[undecided] = 0
-    found: IntArray = labels[number.astype(np.intp)]
-    if len(undecided):
-        rows = Expanded.of_rows(X[undecided], X.dtype)
-        found[undecided] = _label_among(rows, points, labels)
-    return found
 
 
 def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.sparsefuncs import mean_variance_axis
@@ -214,9 +215,7 @@ class CsrMatrices(NumpyArrays):
     ) -> Any:
         """Return the number of the point nearest to each row."""
         if exact:
-            return super().find_nearest(
-                X, points, exact=exact, groups=groups, group_of_row=group_of_row
-            )
+            return pairwise_distances_argmin(X, points)
         return _find_nearest_by_products(X, points)
 
     # ---- clusters

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.rows import blocks
@@ -27,10 +27,11 @@ from cohirf.rows.blocks import (
     table_limit,
 )
 from cohirf.rows.containers.container import Container, container_of
-from cohirf.rows.distances import subtract_offsets
+from cohirf.rows.distances import relative_squares, subtract_offsets
 from cohirf.rows.grouping import first_rows, rows_by_label
 from cohirf.rows.members import Members, Vectors, relative_mass
 from cohirf.rows.policy import BLOCK
+from cohirf.rows.short_points import FEW_POINTS, ShortPoints
 from cohirf.rows.storage import is_in_memory
 from cohirf.rows.threads import map_blocks, map_in_groups, map_sums, sum_blocks
 
@@ -217,8 +218,23 @@ class NumpyArrays(Container):
     def find_nearest(
         self, X: Any, points: Any, *, exact: bool, groups: Any, group_of_row: Any
     ) -> Any:
-        """Return the number of the point nearest to each row."""
-        return pairwise_distances_argmin(X, points)
+        """Return the number of the point nearest to each row.
+
+        What products of float32 leave undecided is decided by those of float64.
+        """
+        points = as_array(points)
+        search = ShortPoints.of(points, np.arange(len(points), dtype=np.int32))
+        found = np.empty(X.shape[0], dtype=np.int32)
+
+        def find_in(block: slice) -> None:
+            found[block], undecided = search.label(X[block])
+            undecided += block.start
+            for some in row_blocks(len(undecided), BLOCK.product_cells // len(points) + 1):
+                squares = relative_squares(X[undecided[some]], points)
+                found[undecided[some]] = squares.argmin(axis=1)
+
+        map_blocks(find_in, len(found))
+        return found
 
     def label_by_cells(self, X: Any, cells: Any) -> Any:
         """Return the label of the nearest point, which most rows find without a comparison with
@@ -436,13 +452,20 @@ class NumpyArrays(Container):
         return exemplars
 
     def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
-        """Return the centres after passes of scikit-learn's K-Means."""
-        return np.asarray(_run_k_means(X, mass, centres, n_passes).cluster_centers_)
+        """Return the centres after passes of K-Means."""
+        if len(centres) <= FEW_POINTS:
+            return np.asarray(_run_k_means(X, mass, centres, n_passes).cluster_centers_)
+        return self._move_many_centres(X, mass, centres, n_passes)
 
     def label_by_some(
         self, X: Any, some: Any, mass: Any, centres: FloatArray, n_passes: int
     ) -> Any:
-        """Return the labels that scikit-learn's K-Means of some rows gives to all."""
+        """Return the nearest centre of each row after passes of K-Means over some of the rows.
+
+        scikit-learn's is faster with few centres, because it needs no float32 for its products.
+        """
+        if len(centres) > FEW_POINTS:
+            return super().label_by_some(X, some, mass, centres, n_passes)
         method = _run_k_means(some, mass, centres, n_passes)
         if some is X:
             return method.labels_
@@ -455,6 +478,23 @@ class NumpyArrays(Container):
         # scikit-learn compares 256 rows at a time, which divide blocks: the labels are those of
         # all rows at once, to the last digit
         return np.concatenate(map_blocks(predict, X.shape[0], BLOCK.predicted_rows))
+
+    def _move_many_centres(
+        self, X: Any, mass: Any, centres: FloatArray, n_passes: int
+    ) -> FloatArray:
+        """Return the centres after passes of K-Means; those without mass stay."""
+        moved: FloatArray = as_array(centres).astype(np.float64)
+        labels: Any = None
+        for _ in range(n_passes):
+            before = labels
+            labels = self.find_nearest(X, moved, exact=False, groups=None, group_of_row=None)
+            if before is not None and (labels == before).all():
+                break
+            members = self.members(X, labels, len(moved), mass)
+            with np.errstate(invalid="ignore"):
+                means = members.means(mass)
+            np.copyto(moved, means, where=members.cluster_mass()[:, None] > 0)
+        return moved
 
 
 def _run_k_means(X: Any, mass: Any, centres: FloatArray, n_passes: int) -> KMeans:
