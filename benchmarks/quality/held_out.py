@@ -41,16 +41,18 @@ FEWEST = 3
 MOST = 15
 
 
-def draw_set(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw a mixture."""
-    k = int(rng.integers(FEWEST, MOST + 1))
+def draw_set(
+    rng: np.random.Generator, n_rows: int = N_ROWS, fewest: int = FEWEST, most: int = MOST
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a mixture of ``fewest`` to ``most`` clusters."""
+    k = int(rng.integers(fewest, most + 1))
     n_features = int(rng.integers(2, 31))
-    y = np.sort(rng.choice(k, N_ROWS, p=rng.dirichlet(np.full(k, 3.0))))
+    y = np.sort(rng.choice(k, n_rows, p=rng.dirichlet(np.full(k, 3.0))))
     centres = rng.normal(size=(k, n_features)) * rng.uniform(1.0, 4.0) * np.sqrt(4 / n_features)
     widths = rng.uniform(0.5, 1.5, k)
     stretch = np.exp(rng.uniform(0, 0.8) * rng.normal(size=(k, n_features)))
     return standardise(
-        centres[y] + widths[y, None] * stretch[y] * rng.normal(size=(N_ROWS, n_features))
+        centres[y] + widths[y, None] * stretch[y] * rng.normal(size=(n_rows, n_features))
     ), y
 
 

@@ -46,7 +46,7 @@ from cohirf.rows.distances import DifferenceOffsets, find_offsets, measure_dista
 from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
 from cohirf.rows.policy import BLOCK
-from cohirf.rows.short_points import ShortPoints, find_undecided
+from cohirf.rows.short_points import FEW_POINTS, ShortPoints
 from cohirf.rows.threads import map_blocks, map_in_threads
 
 
@@ -243,6 +243,18 @@ def find_close(lower: Floats, nearest: IntArray, upper: Floats) -> IntArray:
     return np.flatnonzero(~(second > upper))
 
 
+def find_undecided(lower: Floats, upper: Floats, labels: IntArray) -> IntArray:
+    """Return the rows for which columns of several labels are not above the upper bound.
+
+    Infinity and NaN never are.
+    """
+    is_above = lower > upper[:, None]
+    several = np.flatnonzero(np.count_nonzero(is_above, axis=1) < len(labels) - 1)
+    may_be_nearest = ~is_above[several]
+    has_other_label = labels != labels[may_be_nearest.argmax(axis=1)][:, None]
+    return np.asarray(several[(may_be_nearest & has_other_label).any(axis=1)])
+
+
 def _square(X: Any) -> tuple[Floats, Floats]:
     """Return |x|^2, less half of the error, and the error, which is the part due to x in all
     squared distances.
@@ -318,7 +330,8 @@ class NearestLabel:
         def label_some(block: slice) -> None:
             found[block] = find(self.prepare(X[block]))
 
-        map_blocks(label_some, X.shape[0], LANDMARK.searched_rows)
+        has_few = len(self.labels) <= FEW_POINTS
+        map_blocks(label_some, X.shape[0], BLOCK.thread_rows if has_few else LANDMARK.searched_rows)
         return found
 
     def prepare(self, X: Any) -> Any:

@@ -23,7 +23,7 @@ from cohirf.rows.containers import container_of
 
 
 class QuickKMeans(ClusterMixin, BaseEstimator):
-    """K-Means of at most 100 rows for each cluster, with one start and at most ten iterations."""
+    """K-Means of at most 100 rows for each cluster, with one start and few iterations."""
 
     labels_: Any
     _shown_as = "KMeans"  # in messages: users do not know this class
@@ -43,9 +43,12 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
             else (_take_rows(X, rows), _take_rows(sample_weight, rows))
         )
         seeds = self._seed(some, weights, rng)
+        n_passes = QUICK.iterations
+        if seeds.shape[0] > QUICK.few_centres:
+            n_passes = QUICK.iterations_of_many
         # fewer distinct rows than inner clusters matter to nobody
         with ignoring_warnings(ConvergenceWarning):
-            self.labels_ = container_of(X).label_by_some(X, some, weights, seeds, QUICK.iterations)
+            self.labels_ = container_of(X).label_by_some(X, some, weights, seeds, n_passes)
         return self
 
     def _seed(self, X: Any, sample_weight: Any, rng: Any) -> Any:

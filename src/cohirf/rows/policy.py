@@ -15,6 +15,8 @@ class BlockPolicy:
     thread_rows: int = 2**15
     # the same for K-Means, which sets the limits of threads for each block, one after the other
     predicted_rows: int = 2**17
+    # the same for rows that are compared with many centres, of a sample, too
+    compared_rows: int = 2**13
     most_sums: int = 64  # blocks with sums of their own
     # sums are in memory until all are added if blocks have four times the rows they need
     small_sums: int = 4

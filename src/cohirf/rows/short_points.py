@@ -10,22 +10,26 @@ take longer than the product that made it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.rows.blocks import IntArray, row_blocks
+from cohirf.rows.threads import count_threads
 
 Float32s = NDArray[np.float32]
 
 FEW_POINTS = 64  # each has a long row of distances: up to twice as fast as a short row for each row
-# distances of a block: 2 MB. Twice as many took up to 1.4 times as long; with fewer, threads would
-# wait for each other between short steps.
-BLOCK_DISTANCES = 2**19
-BLOCK_ROWS = 2**13  # at most
+# distances of a block: 2 MB, which fit the cache. Twice as many took up to 1.4 times as long.
+CACHED_DISTANCES = 2**19
+CACHED_ROWS = 2**13  # of a block, at most
+# The same for each of several threads. They wait for each other between the steps of a block: with
+# 16 threads, and blocks that fit the cache, a fit with 100 clusters took twice as long.
+SHARED_DISTANCES = 2**21
+SHARED_ROWS = 2**15
 LARGE = 2.0**30  # the squares of values up to this, and of their inverse, are normal numbers
 SMALLEST_ERROR = 2.0**-100  # of products of numbers that are almost 0
 
@@ -42,6 +46,7 @@ class ShortPoints:
     labels: IntArray
     origin: NDArray[Any]  # about the mean of the points
     scale: float  # a power of two, so that no digit is lost
+    shifted: NDArray[np.float64]  # the points near the origin
     terms: Float32s  # -2 y and |y|^2, less half of the error
     error: Float32s  # how far rounding can change a squared distance: the part due to each point
     rounding: np.float32  # the part due to a row, for each unit of its square
@@ -53,12 +58,13 @@ class ShortPoints:
             origin = points.mean(axis=0, dtype=np.float64)
             if np.abs(origin).max() < LARGE:  # so that rows of float32 need not be converted
                 origin = origin.astype(np.float32)
-            shifted = points.astype(np.float64) - origin
+            shifted = points - origin.astype(np.float64)
             largest = np.abs(shifted).max()
             scale = 1.0
             if not 1 / LARGE < largest < LARGE:
                 scale = np.ldexp(1.0, -np.frexp(largest)[1])
-            short = (shifted * scale).astype(np.float32)
+            shifted *= scale
+            short = shifted.astype(np.float32)
             squares = np.square(short, dtype=np.float64).sum(axis=1)
             rounding = _bound_rounding(points.shape[1])
             error = 2 * rounding * squares + SMALLEST_ERROR
@@ -67,6 +73,7 @@ class ShortPoints:
             labels,
             origin,
             scale,
+            shifted,
             terms.astype(np.float32),
             error.astype(np.float32),
             np.float32(rounding),
@@ -76,67 +83,85 @@ class ShortPoints:
         """Return the label of the point nearest to each row, and the rows for which it may be
         another one.
         """
-        found = np.empty(len(X), dtype=self.labels.dtype)
-        undecided = [np.empty(0, dtype=np.intp)]
-        for block, rows, room in self._shorten(X):
-            if len(self.labels) <= FEW_POINTS:
-                nearest, of_block = self._compare_with_few(rows, room)
-            else:
-                nearest, of_block = self._compare(rows, room)
-            found[block] = self.labels[nearest]
-            undecided.append(of_block + block.start)
-        return found, np.concatenate(undecided)
-
-    def _shorten(self, X: NDArray[Any]) -> Iterator[tuple[slice, Float32s, Float32s]]:
-        """Yield blocks of rows in float32 with a column of ones, and room for their distances.
-
-        They are overwritten by the next block: new memory for each would be cleared by the system,
-        for one thread at a time.
-        """
+        alone = count_threads() == 1
         n_points = len(self.labels)
-        most = min(len(X), BLOCK_ROWS, BLOCK_DISTANCES // n_points + 1)
-        rows = np.ones((most, X.shape[1] + 1), dtype=np.float32)
-        room = np.empty(most * n_points, dtype=np.float32)
-        for block in row_blocks(len(X), max(1, most)):
-            short = rows[: block.stop - block.start]
-            # rows far from all points may become infinite: they are undecided
-            with np.errstate(over="ignore", invalid="ignore"):
-                if self.scale == 1:
-                    np.subtract(X[block], self.origin, out=short[:, :-1], casting="same_kind")
-                else:
-                    short[:, :-1] = (X[block] - self.origin.astype(np.float64)) * self.scale
-            yield block, short, room[: len(short) * n_points]
+        most_rows = min(len(X), CACHED_ROWS if alone else SHARED_ROWS)
+        step = min(most_rows, (CACHED_DISTANCES if alone else SHARED_DISTANCES) // n_points + 1)
+        compare = self._compare
+        if n_points <= FEW_POINTS:
+            compare = self._compare_with_few
+            step = most_rows
+        rows = np.ones((most_rows, X.shape[1] + 1), dtype=np.float32)
+        # new memory for each block would be cleared by the system, for one thread at a time
+        room = np.empty(step * n_points, dtype=np.float32)
+        nearest = np.empty(len(X), dtype=np.intp)
+        undecided = [np.empty(0, dtype=np.intp)]
+        # what overflows is infinite or NaN, and so undecided
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in row_blocks(len(X), max(1, most_rows)):
+                short = rows[: block.stop - block.start]
+                self._shorten(X[block], short[:, :-1])
+                nearest[block], of_block = compare(short, step, room)
+                undecided.append(of_block + block.start)
+        return self.labels[nearest], np.concatenate(undecided)
 
-    def _compare(self, rows: Float32s, room: Float32s) -> tuple[IntArray, IntArray]:
+    def compare_exactly(self, X: NDArray[Any]) -> IntArray:
+        """Return the label of the point nearest to each row, by products of float64."""
+        shifted = self._shift(X)
+        squares = shifted @ (-2 * self.shifted.T)
+        squares += np.square(self.shifted).sum(axis=1)
+        nearest: IntArray = self.labels[squares.argmin(axis=1)]
+        return nearest
+
+    def _shift(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray((X - self.origin.astype(np.float64)) * self.scale)
+
+    def _shorten(self, X: NDArray[Any], out: Float32s) -> None:
+        """Write rows in float32, near the origin."""
+        if self.scale == 1:
+            np.subtract(X, self.origin, out=out, casting="same_kind")
+        else:
+            out[:] = self._shift(X)
+
+    def _compare(self, rows: Float32s, step: int, room: Float32s) -> tuple[IntArray, IntArray]:
         """Return the nearest point of each row, and the rows for which it is undecided."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            lower = np.matmul(rows, self.terms.T, out=room.reshape(len(rows), -1))
-            nearest = lower.argmin(axis=1)
-            of_nearest = np.arange(len(rows)), nearest
-            lowest = lower[of_nearest]
-            upper = lowest + (self.error[nearest] + self._errors_of(rows))
+        nearest = np.empty(len(rows), dtype=np.intp)
+        lowest = np.empty(len(rows), dtype=np.float32)
+        second = np.empty(len(rows), dtype=np.float32)
+        numbers = np.arange(step)
+        for block in row_blocks(len(rows), step):
+            n_rows = block.stop - block.start
+            lower = room[: n_rows * len(self.labels)].reshape(n_rows, -1)
+            np.matmul(rows[block], self.terms.T, out=lower)
+            lower.argmin(axis=1, out=nearest[block])
+            of_nearest = numbers[:n_rows], nearest[block]
+            lowest[block] = lower[of_nearest]
             lower[of_nearest] = np.inf
-            # NaN is never above
-            several = np.flatnonzero(~(lower.min(axis=1) > upper))
-            lower[several, nearest[several]] = lowest[several]
-            undecided = find_undecided(lower[several], upper[several], self.labels)
-        return nearest, several[undecided]
+            lower.min(axis=1, out=second[block])
+        upper = lowest + (self.error[nearest] + self._errors_of(rows))
+        return nearest, np.flatnonzero(~(second > upper))  # NaN is never above
 
-    def _compare_with_few(self, rows: Float32s, room: Float32s) -> tuple[IntArray, IntArray]:
+    def _compare_with_few(
+        self, rows: Float32s, step: int, room: Float32s
+    ) -> tuple[IntArray, IntArray]:
         """Return the same where each of few points takes a pass over all rows."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            lower = np.matmul(self.terms, rows.T, out=room.reshape(-1, len(rows)))
-            upper = lower.min(axis=0) + (self.error.max() + self._errors_of(rows))
-            # 1 or 0; NaN is never near
-            may_be_nearest = np.less_equal(lower, upper, out=lower)
+        lower = room[: len(rows) * len(self.labels)].reshape(-1, len(rows))
+        np.matmul(self.terms, rows.T, out=lower)
+        upper = lower.min(axis=0) + (self.error.max() + self._errors_of(rows))
+        # 1 or 0; NaN is never near
+        may_be_nearest = np.less_equal(lower, upper, out=lower)
         # A product has the number of the only near point, and how many are near: in one long step,
         # threads wait less for each other than in a step for each point.
-        n_points = len(self.labels)
-        counted = np.stack([np.arange(n_points), np.ones(n_points)]).astype(np.float32)
-        number, n_near = counted @ may_be_nearest
+        number, n_near = self._counted @ may_be_nearest
         undecided = np.flatnonzero(n_near != 1)
         number[undecided] = 0
         return number.astype(np.intp), undecided
+
+    @cached_property
+    def _counted(self) -> Float32s:
+        """The number of each point, and a one for it."""
+        n_points = len(self.labels)
+        return np.stack([np.arange(n_points), np.ones(n_points)]).astype(np.float32)
 
     def _errors_of(self, rows: Float32s) -> Float32s:
         values = rows[:, :-1]
@@ -150,15 +175,3 @@ def _bound_rounding(n_features: int) -> float:
     factor n + 32 is more than all of this together, if points have twice as much.
     """
     return float((n_features + 32) * np.finfo(np.float32).eps)
-
-
-def find_undecided(lower: NDArray[Any], upper: NDArray[Any], labels: IntArray) -> IntArray:
-    """Return the rows for which columns of several labels are not above the upper bound.
-
-    Infinity and NaN never are.
-    """
-    is_above = lower > upper[:, None]
-    several = np.flatnonzero(np.count_nonzero(is_above, axis=1) < len(labels) - 1)
-    may_be_nearest = ~is_above[several]
-    has_other_label = labels != labels[may_be_nearest.argmax(axis=1)][:, None]
-    return np.asarray(several[(may_be_nearest & has_other_label).any(axis=1)])

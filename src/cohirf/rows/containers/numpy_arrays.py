@@ -27,7 +27,7 @@ from cohirf.rows.blocks import (
     table_limit,
 )
 from cohirf.rows.containers.container import Container, container_of
-from cohirf.rows.distances import relative_squares, subtract_offsets
+from cohirf.rows.distances import subtract_offsets
 from cohirf.rows.grouping import first_rows, rows_by_label
 from cohirf.rows.members import Members, Vectors, relative_mass
 from cohirf.rows.policy import BLOCK
@@ -230,10 +230,9 @@ class NumpyArrays(Container):
             found[block], undecided = search.label(X[block])
             undecided += block.start
             for some in row_blocks(len(undecided), BLOCK.product_cells // len(points) + 1):
-                squares = relative_squares(X[undecided[some]], points)
-                found[undecided[some]] = squares.argmin(axis=1)
+                found[undecided[some]] = search.compare_exactly(X[undecided[some]])
 
-        map_blocks(find_in, len(found))
+        map_blocks(find_in, len(found), BLOCK.compared_rows)
         return found
 
     def label_by_cells(self, X: Any, cells: Any) -> Any:
