@@ -76,7 +76,7 @@ class CoHiRF(
         ``n_neighbors``, ``min_samples`` and ``min_cluster_size``. If ``n_clusters`` is at least the
         number of rows, only identical rows get the same label. Negative labels are noise. None
         means a quick K-Means: in each view, at most ten iterations on at most 100 rows for each
-        cluster.
+        cluster, and two if there are many clusters.
     n_clusters : int, "auto", "levels" or None, default=None
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly
         that many: after the levels, clusters are merged. If the base method finds fewer, or there

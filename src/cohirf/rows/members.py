@@ -59,9 +59,13 @@ class Members:
 
     def invert_norms(self) -> Any:
         """Return 1 / norm of each row; 0 for a row of zeros."""
-        norms = np.sqrt(self.map_rows(lambda points, _: self.row_dots(points, points)))
-        has_inverse = norms >= np.finfo(np.float64).smallest_normal
-        return np.divide(1.0, norms, out=np.zeros_like(norms), where=has_inverse)
+
+        def invert(points: Any, _: Any) -> FloatArray:
+            norms = np.sqrt(self.row_dots(points, points))
+            has_inverse = norms >= np.finfo(np.float64).smallest_normal
+            return np.divide(1.0, norms, out=np.zeros_like(norms), where=has_inverse)
+
+        return self.map_rows(invert)
 
     @staticmethod
     def row_dots(left: Any, right: Any) -> Any:

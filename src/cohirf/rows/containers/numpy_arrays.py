@@ -527,8 +527,6 @@ class ArrayMembers(Members):
 
     def means(self, weights: Any) -> Any:
         """Return the weighted sum of each cluster's rows over its mass, as an array."""
-        if weights is None:
-            weights = np.ones(len(self.labels))
         shape = (self.n_clusters, self.X.shape[1])
 
         # each block adds to the sums of all clusters, so it has more rows than there are clusters
@@ -539,7 +537,8 @@ class ArrayMembers(Members):
             for block, points in self._blocks(n_cells, rows):
                 n = points.shape[0]
                 pointers = np.arange(n + 1, dtype=index_dtype(n + 1))
-                parts = (weights[block], self.labels[block], pointers)
+                of_block = np.ones(n) if weights is None else weights[block]
+                parts = (of_block, self.labels[block], pointers)
                 sums += sparse.csc_array(parts, shape=(self.n_clusters, n)) @ points
             return sums
 
