@@ -1,8 +1,11 @@
 """How much faster is a fit on many cores?
 
-    python -m benchmarks.speed.cores                    the four kinds of work, with 1, 4 and all
-    jobs python -m benchmarks.speed.cores --jobs 1 16        other numbers of jobs
+    python -m benchmarks.speed.cores                    all kinds of work, with 1, 2, 4 and all jobs
+    python -m benchmarks.speed.cores --jobs 1 16        other numbers of jobs
     python -m benchmarks.speed.cores --work views       only one kind of work
+
+Products are what the machine itself gains: products of matrices that fit the cache, in threads that
+do nothing else. Cores that share their units, or their memory, gain less than their number.
 
 The first fit with several jobs starts processes, which later fits use again: it is shown apart, as
 "first". Labels must be the same for every number of jobs. Files go to the directory that
@@ -28,8 +31,10 @@ from sklearn.datasets import make_blobs
 from benchmarks._common import Table, add_write_option, make_parser, parse, timed
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
+from cohirf.engines import threads_of_fit
+from cohirf.rows.threads import map_in_threads
 
-Fit = Callable[[int], CoHiRF]
+Fit = Callable[[int], np.ndarray]  # of a number of jobs; returns labels
 
 
 def make_work(folder: Path, share: float) -> dict[str, Callable[[], Fit]]:
@@ -39,6 +44,9 @@ def make_work(folder: Path, share: float) -> dict[str, Callable[[], Fit]]:
         "GridDBSCAN": partial(grid_dbscan, folder, int(2e7 * share)),
         "DBSCAN": partial(dbscan, folder, int(2e6 * share)),
         "views": partial(views, int(2e6 * share)),
+        "default, k=10": partial(default, int(2e6 * share), 20, 10),
+        "default, k=100": partial(default, int(2e6 * share), 50, 100),
+        "products": partial(products, int(5e3 * share)),
     }
 
 
@@ -58,9 +66,8 @@ def from_file(folder: Path, n: int, **parameters: Any) -> Fit:
     path = folder / f"spheres-{n}.npy"
     if not path.exists():
         write_data("spheres", path, n, random_state=0)
-    return lambda n_jobs: CoHiRF.as_published(**parameters, random_state=0, n_jobs=n_jobs).fit(
-        open_source(path)
-    )
+    model = partial(CoHiRF.as_published, **parameters, random_state=0)
+    return lambda n_jobs: np.array(model(n_jobs=n_jobs).fit(open_source(path)).labels_)
 
 
 def views(n: int) -> Fit:
@@ -68,7 +75,30 @@ def views(n: int) -> Fit:
     model = partial(
         CoHiRF.as_published, KMeans(10, n_init=1), views=10, max_features=0.3, random_state=0
     )
-    return lambda n_jobs: model(n_jobs=n_jobs).fit(X)
+    return lambda n_jobs: model(n_jobs=n_jobs).fit(X).labels_
+
+
+def default(n: int, n_features: int, k: int) -> Fit:
+    X = make_blobs(n, n_features, centers=k, random_state=0)[0]
+    return lambda n_jobs: CoHiRF(n_clusters=k, random_state=0, n_jobs=n_jobs).fit(X).labels_
+
+
+def products(n: int) -> Fit:
+    rng = np.random.default_rng(0)
+    rows = rng.random((512, 50), dtype=np.float32)
+    points = rng.random((50, 2000), dtype=np.float32)
+
+    def multiply(n_products: int) -> np.ndarray:
+        found = np.empty((len(rows), points.shape[1]), dtype=np.float32)
+        for _ in range(n_products):
+            np.matmul(rows, points, out=found)
+        return found[0]
+
+    def multiply_in_threads(n_jobs: int) -> np.ndarray:
+        with threads_of_fit(n_jobs):
+            return np.concatenate(map_in_threads(multiply, [n // 64 + 1] * 64))
+
+    return multiply_in_threads
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -106,11 +136,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         fit = prepare()
         reference = expected = None
         for n_jobs in options.jobs:
-            first, model = timed(partial(fit, n_jobs), time.perf_counter)
+            first, labels = timed(partial(fit, n_jobs), time.perf_counter)
             again = min(
                 timed(partial(fit, n_jobs), time.perf_counter)[0] for _ in range(options.repeats)
             )
-            labels = np.array(model.labels_)
             reference, expected = (again, labels) if expected is None else (reference, expected)
             assert (labels == expected).all(), f"{name}: other labels with {n_jobs} jobs"
             table.row(name, n_jobs, first, again, reference / again)

@@ -60,7 +60,7 @@ class Members:
     def invert_norms(self) -> Any:
         """Return 1 / norm of each row; 0 for a row of zeros."""
 
-        def invert(points: Any, _: Any) -> FloatArray:
+        def invert(points: Any, _: Any) -> Any:
             norms = np.sqrt(self.row_dots(points, points))
             has_inverse = norms >= np.finfo(np.float64).smallest_normal
             return np.divide(1.0, norms, out=np.zeros_like(norms), where=has_inverse)
