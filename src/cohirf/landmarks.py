@@ -19,8 +19,8 @@ row. The other rows are compared with points: by a k-d tree if there are few fea
 with the points of the nearest ball, and then of each other ball that can still contain the nearest
 point.
 
-With a few points there is nothing to be gained by balls. Then a row of the matrix of bounds has the
-bounds of one point, so that each step is one pass over long rows.
+What balls do not decide, or all rows if there are few points, is compared in float32 before: see
+``rows/short_points.py``. So the bounds of this file are those of few rows.
 """
 
 from __future__ import annotations
