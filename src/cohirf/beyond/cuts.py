@@ -5,8 +5,9 @@ part of the paper).
 from __future__ import annotations
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list
 
-from cohirf.beyond.merge_tree import last_clusters
+from cohirf.beyond.merge_tree import last_clusters, merged_pairs
 from cohirf.beyond.policy import NUMBER
 from cohirf.rows.grouping import FloatArray, IntArray
 
@@ -39,23 +40,18 @@ class LargeParts:
 
     def __init__(self, linkage: FloatArray, mass: FloatArray, min_mass: float) -> None:
         n_points = len(mass)
+        order = leaves_list(linkage) if n_points > 1 else np.zeros(1, dtype=np.int64)
+        nodes = mass.tolist()
+        first = list(range(n_points))  # point of each part in this order, which has it in one piece
+        for left, right in merged_pairs(linkage):
+            nodes.append(nodes[left] + nodes[right])
+            first.append(first[left])
         merged = linkage[:, :2].astype(np.int64)
-        nodes = np.append(mass, np.zeros(len(linkage))).tolist()
-        sizes = [1] * n_points
-        for left, right in merged.tolist():
-            nodes[len(sizes)] = nodes[left] + nodes[right]
-            sizes.append(sizes[left] + sizes[right])
-        starts = [0] * len(sizes)  # in an order of the points in which each part is in one piece
-        for node, (left, right) in zip(
-            range(len(sizes) - 1, n_points - 1, -1), merged[::-1].tolist(), strict=True
-        ):
-            starts[left], starts[right] = starts[node], starts[node] + sizes[left]
         self.mass = mass
         self.min_mass = min_mass
-        self.position, self.split_at = (
-            np.array(starts[:n_points]),
-            np.array(starts)[merged[::-1, 1]],
-        )
+        self.position = np.empty(n_points, dtype=np.int64)
+        self.position[order] = np.arange(n_points)
+        self.split_at = self.position[np.array(first)[merged[::-1, 1]]]
         self.n_large = self._count_large(np.array(nodes), merged)
 
     def _count_large(self, nodes: FloatArray, merged: IntArray) -> IntArray:

@@ -26,6 +26,7 @@ from scipy.sparse.csgraph import connected_components
 
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.consensus import NOISE, Codes, Consensus, label_rows
+from cohirf.beyond.merge_tree import merge_in_chains
 from cohirf.beyond.policy import MAJORITY
 from cohirf.error_contexts import warning_once_a_fit
 from cohirf.rows.arrays import (
@@ -110,8 +111,7 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
     for codes in np.split(order, starts[1:-1]):
         of_part = agreement[np.ix_(codes, codes)]
         merges, _ = merge_by_agreement(of_part, mass[codes], needed)
-        for kept, absorbed in merges:
-            group[codes[absorbed]] = codes[kept]
+        group[codes[merges[:, 1]]] = codes[merges[:, 0]]
     # the code that absorbed it comes before it, and has its final group already
     for code in range(len(group)):
         group[code] = group[group[code]]
@@ -120,48 +120,24 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
 
 def merge_by_agreement(
     agreement: FloatArray, mass: FloatArray, needed: float
-) -> tuple[list[list[int]], list[float]]:
-    """Merge codes, given the agreement of each pair, which is overwritten, by average linkage.
+) -> tuple[IntArray, FloatArray]:
+    """Merge codes, given the agreement of each pair, by average linkage.
 
     Returns the merges, each as the kept and the absorbed code, and the agreement at which each
     happened.
-
-    This is the nearest-neighbour chain algorithm: go from a group to the group that it agrees with
-    most, and on from there, until two groups are each other's nearest neighbours; these fuse. The
-    agreement with a fused group is a mean, so it never exceeds the larger of the two agreements
-    before. Therefore the chain fuses the same groups as a search for the best of all pairs, and a
-    group without a neighbour that agrees enough will never have one. Among equally near neighbours,
-    the previous group of the chain is preferred, otherwise the first. The cost is O(n_codes ** 2).
     """
-    np.fill_diagonal(agreement, 0)
-    mass = mass.copy()
-    is_group = np.ones(len(mass))  # 0 for codes that were absorbed, or whose group is complete
-    merges = []
-    agreed = []
-    chain = list[int]()
-    for first in range(len(mass)):
-        while is_group[first]:
-            chain = chain or [first]
-            last = chain[-1]
-            near = agreement[last] * is_group
-            most = near.max()
-            tied = most * (1 - ROUNDING)
-            if most < needed:
-                is_group[chain.pop()] = 0
-            elif len(chain) > 1 and near[chain[-2]] >= tied:
-                kept, absorbed = sorted((chain.pop(), chain.pop()))
-                merges.append([kept, absorbed])
-                agreed.append(float(most))
-                total = mass[kept] + mass[absorbed]
-                weight = mass[absorbed] / total if total > 0 else 0.5
-                agreement[kept] += weight * (agreement[absorbed] - agreement[kept])
-                agreement[kept, kept] = 0
-                agreement[:, kept] = agreement[kept]
-                mass[kept] += mass[absorbed]
-                is_group[absorbed] = 0
-            else:
-                chain.append(int((near >= tied).argmax()))
-    return merges, agreed
+    with np.errstate(invalid="ignore"):  # of distances that are infinite
+        merges, merged_at = merge_in_chains(-agreement, mass, _unite, -needed)
+    return merges, -merged_at
+
+
+def _unite(distances: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> FloatArray:
+    """Return the distances of the union of two groups: means, so none is nearer than both are."""
+    total = mass[kept] + mass[absorbed]
+    weight = mass[absorbed] / total if total > 0 else 0.5
+    of_kept = distances[kept]
+    of_union: FloatArray = of_kept + weight * (distances[absorbed] - of_kept)
+    return of_union
 
 
 def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) -> Any:

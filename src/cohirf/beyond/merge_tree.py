@@ -15,7 +15,7 @@ on how a processor rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -33,6 +33,8 @@ from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray, best_by_label, 
 # From means, masses and the most groups to link to a linkage. A link sees means and masses only; a
 # criterion that needs more of the rows has it in ``Criterion.merge_rows``.
 Link = Callable[[Any, FloatArray, int], FloatArray]
+# From distances, masses, and the numbers of two clusters to the distances of their union.
+Unite = Callable[[FloatArray, FloatArray, int, int], FloatArray]
 MAX_MOVES = 20
 GOLDEN = 0.6180339887498949  # whose multiples, less their whole part, are evenly spread
 # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
@@ -218,7 +220,7 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
     weights = (mass / heaviest).tolist()
     place = list(range(len(mass)))
     heights = []
-    for one, two in linkage[:, :2].astype(int).tolist():
+    for one, two in merged_pairs(linkage):
         a = place[one]
         b = place[two]
         total = weights[a] + weights[b]
@@ -323,45 +325,95 @@ def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
 def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the merges of groups, each as the kept and the absorbed one, in any order, and their
     heights.
+    """
+    merges, increases = merge_in_chains(_pairwise_increase(means, mass), mass, _unite)
+    return merges, np.sqrt(2 * np.maximum(increases, 0))
+
+
+def merge_in_chains(
+    distances: FloatArray, mass: FloatArray, unite: Unite, farthest: float = np.inf
+) -> tuple[IntArray, FloatArray]:
+    """Merge clusters that are each other's nearest, again and again.
 
     This is the nearest-neighbour chain algorithm: go from a cluster to its nearest neighbour, and
-    on from there, until two clusters are each other's nearest neighbours; these merge. By Ward's
-    criterion, a merge never brings a cluster nearer to others than the nearer of its two parts was.
-    So the merges are the same as by a search for the best of all pairs. Of equally near neighbours,
-    the previous cluster of the chain is preferred, otherwise the first: distances along the chain
-    decrease by more than rounding, so it ends. The cost is O(n_groups ** 2).
+    on from there, until two clusters are each other's nearest neighbours; these merge. It is for
+    criteria by which a merge never brings a cluster nearer to others than the nearer of its two
+    parts was. So the merges are the same as by a search for the best of all pairs, and a cluster
+    without a neighbour that is near enough will never have one. Of equally near neighbours, the
+    previous cluster of the chain is preferred, otherwise the first: distances along the chain
+    decrease by more than rounding, so it ends. The cost is O(n_clusters ** 2).
+
+    Parameters
+    ----------
+    distances : array of float, shape (n_clusters, n_clusters)
+        Symmetric, and overwritten; the diagonal does not count.
+    mass : array of float, shape (n_clusters,)
+        Mass of each cluster.
+    unite : callable
+        From distances, masses, and the numbers of two clusters to the distances of their union.
+        Those to clusters that are gone do not count: they may be NaN.
+    farthest : float
+        Clusters that are farther apart do not merge.
+
+    Returns
+    -------
+    merges : array of int, shape (n_merges, 2)
+        The kept and the absorbed cluster of each merge.
+    merged_at : array of float, shape (n_merges,)
+        The distance of the two.
+
+    Examples
+    --------
+    The distance of a union is that of its farther part:
+
+    >>> import numpy as np
+    >>> x = np.array([0.0, 1.0, 2.5, 4.5])
+    >>> def unite(distances, mass, kept, absorbed):
+    ...     return np.maximum(distances[kept], distances[absorbed])
+    >>> merges, merged_at = merge_in_chains(np.abs(x[:, None] - x), np.ones(4), unite, farthest=3)
+    >>> merges.tolist(), merged_at.tolist()
+    ([[0, 1], [2, 3]], [1.0, 2.0])
     """
-    increase = _pairwise_increase(means, mass)
+    np.fill_diagonal(distances, np.inf)
     mass = mass.copy()
-    n_groups = len(mass)
-    merges = np.empty((n_groups - 1, 2), dtype=np.int64)
-    increases = np.empty(n_groups - 1)
-    number = np.arange(n_groups)  # of the group that each row of the matrix stands for
-    is_merged = np.zeros(n_groups, dtype=bool)
+    number = np.arange(len(mass))  # of the cluster that each row of the matrix stands for
+    is_gone = np.zeros(len(mass), dtype=bool)
+    n_left = len(mass)
+    merges: list[tuple[int, int]] = []
+    merged_at: list[float] = []
     chain: list[int] = []
-    for step in range(n_groups - 1):
-        if 2 * (n_groups - step) <= len(number):  # half of the matrix is not needed any more
-            left = np.flatnonzero(~is_merged)
-            increase = increase[np.ix_(left, left)]
+    while n_left > 1:
+        if 2 * n_left <= len(number):  # half of the matrix is not needed any more
+            left = np.flatnonzero(~is_gone)
+            distances = distances[np.ix_(left, left)]
             mass = mass[left]
             number = number[left]
             chain = np.searchsorted(left, chain).tolist()
-            is_merged = np.zeros(len(left), dtype=bool)
-        chain = chain or [int(np.argmin(is_merged))]
-        while True:
-            of_last = increase[chain[-1]]
-            least = of_last.min()
-            tied = least + ROUNDING * abs(least)  # rounding can make it negative
-            is_mutual = len(chain) > 1 and of_last[chain[-2]] <= tied
-            # a chain has each cluster once at most, whatever the rounding
-            if is_mutual or len(chain) == len(number):
-                break
+            is_gone = np.zeros(len(left), dtype=bool)
+        chain = chain or [int(is_gone.argmin())]
+        of_last = distances[chain[-1]]
+        least = of_last.item(of_last.argmin())
+        tied = least + ROUNDING * abs(least)  # rounding can make it negative
+        if least > farthest:
+            is_gone[chain.pop()] = True
+            n_left -= 1
+        # a chain has each cluster once at most, whatever the rounding
+        elif len(chain) > 1 and (of_last.item(chain[-2]) <= tied or len(chain) == n_left):
+            kept, absorbed = sorted((chain.pop(), chain.pop()))
+            merges.append((number.item(kept), number.item(absorbed)))
+            merged_at.append(distances.item(kept, absorbed))
+            of_union = unite(distances, mass, kept, absorbed)
+            is_gone[absorbed] = True
+            of_union[is_gone] = np.inf
+            of_union[kept] = np.inf
+            distances[kept] = of_union
+            distances[:, kept] = of_union
+            distances[:, absorbed] = np.inf
+            mass[kept] += mass[absorbed]
+            n_left -= 1
+        else:
             chain.append(int((of_last <= tied).argmax()))
-        kept, absorbed = sorted((chain.pop(), chain.pop()))
-        merges[step], increases[step] = number[[kept, absorbed]], increase[kept, absorbed]
-        _merge(increase, mass, kept, absorbed)
-        is_merged[absorbed] = True
-    return merges, np.sqrt(2 * np.maximum(increases, 0))
+    return np.array(merges, dtype=np.int64).reshape(-1, 2), np.array(merged_at)
 
 
 def _join_nearest(
@@ -377,34 +429,21 @@ def _join_nearest(
 
 
 def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return by how much a merge of each pair raises the sum of squared distances.
-
-    Infinite on the diagonal.
-    """
+    """Return by how much a merge of each pair raises the sum of squared distances."""
     increase = container_of(means).square_pairs(means)
     increase *= mass[:, None]
     increase *= mass
     increase /= mass[:, None] + mass
-    np.fill_diagonal(increase, np.inf)
     return np.asarray(increase)
 
 
-def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> None:
-    """Let ``kept`` become the union of two clusters, by the formula of Lance and Williams.
-
-    ``absorbed`` is gone.
-    """
-    total = mass[kept] + mass[absorbed]
-    of_union = (mass[kept] + mass) * increase[kept] + (mass[absorbed] + mass) * increase[absorbed]
+def _unite(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> FloatArray:
+    """Return the increases of the union of two clusters, by the formula of Lance and Williams."""
+    of_union: FloatArray = (mass[kept] + mass) * increase[kept]
+    of_union += (mass[absorbed] + mass) * increase[absorbed]
     of_union -= mass * increase[kept, absorbed]
-    of_union /= total + mass
-    of_union[kept] = np.inf
-    mass[kept] = total
-    increase[absorbed] = np.inf
-    increase[:, absorbed] = np.inf
-    of_union[absorbed] = np.inf
-    increase[kept] = of_union
-    increase[:, kept] = of_union
+    of_union /= mass[kept] + mass[absorbed] + mass
+    return of_union
 
 
 def as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
@@ -452,11 +491,25 @@ def as_merges(linkage: FloatArray, rank: IntArray | None = None) -> IntArray:
     """
     names = list(range(len(linkage) + 1))
     ranks = names if rank is None else rank.tolist()
-    merges = []
-    for left, right in linkage[:, :2].astype(np.int64).tolist():
-        merges.append(sorted((names[left], names[right]), key=ranks.__getitem__))
-        names.append(merges[-1][0])
-    return np.array(merges, dtype=np.int64).reshape(-1, 2)
+    kept = []
+    absorbed = []
+    for left, right in merged_pairs(linkage):
+        first, second = names[left], names[right]
+        if ranks[second] < ranks[first]:
+            first, second = second, first
+        kept.append(first)
+        absorbed.append(second)
+        names.append(first)
+    return np.array([kept, absorbed], dtype=np.int64).T
+
+
+def merged_pairs(linkage: FloatArray) -> Iterator[tuple[int, int]]:
+    """Return the numbers of both clusters of each merge, in order.
+
+    They come from two lists: a list for each merge would take several times as long.
+    """
+    left, right = linkage[:, :2].T.astype(np.int64).tolist()
+    return zip(left, right, strict=True)
 
 
 def order_by_height(heights: FloatArray) -> IntArray:
@@ -697,7 +750,7 @@ def last_clusters(linkage: FloatArray, n_groups: int) -> IntArray:
     linkage.
     """
     cluster = list(range(n_groups + len(linkage)))
-    for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
+    for merge, (left, right) in enumerate(merged_pairs(linkage)):
         cluster[left] = cluster[right] = n_groups + merge
     for node in range(len(cluster) - 1, -1, -1):  # a cluster comes after its parts
         cluster[node] = cluster[cluster[node]]
@@ -707,7 +760,7 @@ def last_clusters(linkage: FloatArray, n_groups: int) -> IntArray:
 def count_members(linkage: FloatArray, n_groups: int) -> None:
     """Fill the last column of a linkage: the number of groups in each cluster."""
     counts = np.concatenate([np.ones(n_groups), np.empty(len(linkage))])
-    for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
+    for merge, (left, right) in enumerate(merged_pairs(linkage)):
         linkage[merge, 3] = counts[n_groups + merge] = counts[left] + counts[right]
 
 

@@ -34,7 +34,7 @@ from cohirf.beyond.policy import GRAPH
 from cohirf.rows.arrays import stored_cells
 from cohirf.rows.containers import container_of
 from cohirf.rows.grouping import BLOCK_ROWS, ROUNDING, FloatArray, IntArray
-from cohirf.rows.threads import map_in_threads
+from cohirf.rows.threads import map_blocks, map_in_threads
 
 
 def count_graph_rows(n_features: int) -> int:
@@ -136,32 +136,22 @@ class NeighbourGraph:
     def bridges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Points and lengths of edges that join the parts which have no edge between them."""
         one, two, _ = self._pairs
-        found_one: list[int] = []
-        found_two: list[int] = []
-        lengths: list[float] = []
-        while True:
-            ends = (
-                np.append(one, found_one).astype(np.int64),
-                np.append(two, found_two).astype(np.int64),
-            )
-            edges = sparse.coo_array(
-                (np.ones(len(ends[0])), ends), shape=(self.n_points, self.n_points)
-            )
-            n_parts, part = connected_components(edges, directed=False)
-            if n_parts == 1:
-                return (
-                    np.array(found_one, dtype=np.int64),
-                    np.array(found_two, dtype=np.int64),
-                    np.array(lengths),
-                )
+        n_parts, part = _find_parts(one, two, self.n_points)
+        found: list[tuple[int, int, float]] = []
+        while n_parts > 1:
             largest = int(np.bincount(part).argmax())
             near = self._find_near_parts(part, n_parts)
             others = [small for small in range(n_parts) if small != largest]
             shortest = map_in_threads(partial(self._leave_part, part, near), others)
-            for one_end, other_end, length in shortest:
-                found_one.append(one_end)
-                found_two.append(other_end)
-                lengths.append(length)
+            found += shortest
+            ends = np.array([pair[:2] for pair in shortest])
+            n_parts, joined = _find_parts(part[ends[:, 0]], part[ends[:, 1]], n_parts)
+            part = joined[part]
+        return (
+            np.array([pair[0] for pair in found], dtype=np.int64),
+            np.array([pair[1] for pair in found], dtype=np.int64),
+            np.array([pair[2] for pair in found]),
+        )
 
     def _leave_part(
         self, part: IntArray, near: NDArray[np.bool_] | None, number: int
@@ -327,6 +317,13 @@ class NeighbourGraph:
         return found
 
 
+def _find_parts(one: IntArray, two: IntArray, n_points: int) -> tuple[int, IntArray]:
+    """Return how many parts edges leave, and the part of each point."""
+    edges = sparse.coo_array((np.ones(len(one)), (one, two)), shape=(n_points, n_points))
+    n_parts, part = connected_components(edges, directed=False)
+    return int(n_parts), part.astype(np.int64)
+
+
 def _find_distinct(rows: Any) -> tuple[Any, IntArray]:
     """Return the distinct rows in the order of their first occurrence, around the origin, and the
     one of each row.
@@ -350,7 +347,20 @@ def _find_neighbours(points: Any) -> tuple[IntArray, FloatArray]:
     n_neighbours = min(GRAPH.neighbours, n_points - 1)
     if n_neighbours < 1:
         return np.empty((n_points, 0), dtype=np.int64), np.empty((n_points, 0))
-    distances, neighbours = NearestNeighbors(n_neighbors=n_neighbours).fit(points).kneighbors()
+    # in a tree of more features, most points are looked at, one by one
+    algorithm = "auto" if points.shape[1] <= GRAPH.few_features else "brute"
+    search = NearestNeighbors(n_neighbors=n_neighbours, algorithm=algorithm).fit(points)
+
+    def find(block: slice) -> tuple[IntArray, FloatArray]:
+        distances, nearest = search.kneighbors(points[block], n_neighbours + 1)
+        # a point is among its nearest ones, unless rounding puts others before it
+        is_other = nearest != np.arange(block.start, block.stop)[:, None]
+        is_other[is_other.all(axis=1), 0] = False
+        shape = (-1, n_neighbours)
+        return nearest[is_other].reshape(shape), distances[is_other].reshape(shape)
+
+    found = map_blocks(find, n_points, GRAPH.searched_rows)
+    neighbours, distances = map(np.concatenate, zip(*found, strict=True))
     return neighbours, distances
 
 
@@ -412,14 +422,16 @@ def leaving_shares(divisions: IntArray, neighbours: IntArray, mass: FloatArray) 
     n_neighbours = neighbours.shape[1]
     n_others = np.take_along_axis(_add_up(divisions, 1.0), divisions + 1, axis=1) - 1
     n_counted = np.clip(n_others, min(2, n_neighbours), n_neighbours)
-    counts_for = np.where(np.arange(n_neighbours) < n_counted[..., None], mass[neighbours], 0)
-    is_leaving = divisions[:, neighbours] != divisions[..., None]
-    of_neighbours = counts_for.sum(axis=-1)
+    of_neighbours = np.zeros(divisions.shape)
+    leaving = np.zeros(divisions.shape)
+    for nth in range(n_neighbours):  # all rows at once are fewer values than all neighbours
+        neighbour = neighbours[:, nth]
+        counts_for = np.where(nth < n_counted, mass[neighbour], 0)
+        of_neighbours += counts_for
+        counts_for[divisions[:, neighbour] == divisions] = 0
+        leaving += counts_for
     shares: FloatArray = np.divide(
-        (counts_for * is_leaving).sum(axis=-1),
-        of_neighbours,
-        out=np.zeros_like(of_neighbours),
-        where=of_neighbours > 0,
+        leaving, of_neighbours, out=np.zeros_like(leaving), where=of_neighbours > 0
     )
     return shares
 

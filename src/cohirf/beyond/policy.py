@@ -24,6 +24,9 @@ class GraphPolicy:
     # cost
     few_features: int = 4  # at most; then neighbours are found by a tree
     rows_of_few_features: int = 20_000  # rows of a graph
+    # whose neighbours a thread finds at a time: as many as there are without a tree. scikit-learn
+    # compares fewer in another order, and then other ones of equally near neighbours come first.
+    searched_rows: int = 2**11
     # rows whose distances to all others are taken: for silhouettes, for the shortest connection of
     # a part of the graph, and for the last merges along it; enough for a sample
     compared_rows: int = 500

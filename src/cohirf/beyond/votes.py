@@ -106,17 +106,15 @@ def link_votes(distinct: IntArray, mass: FloatArray) -> FloatArray:
     agreement /= np.maximum(has_opinion @ has_opinion.T, 1)
     merges, agreed = merge_by_agreement(agreement, mass, LEAST_AGREEMENT)
     total = mass.copy()
-    is_left = np.ones(len(mass), dtype=bool)
-    for kept, absorbed in merges:
+    for kept, absorbed in merges.tolist():
         total[kept] += total[absorbed]
-        is_left[absorbed] = False
-    left = np.flatnonzero(is_left)
-    heights = np.concatenate([1 - np.array(agreed), np.ones(len(left) - 1)])
-    merged, *others = left[np.argsort(total[left], kind="stable")].tolist()
-    for other in others:
-        merges.append(sorted((merged, other)))
-        merged = merges[-1][0]  # the first of two codes stands for both
-    return as_linkage(np.array(merges, dtype=np.int64).reshape(-1, 2), heights, len(mass))
+    left = np.setdiff1d(np.arange(len(mass)), merges[:, 1])
+    left = left[np.argsort(total[left], kind="stable")]
+    # the first of two codes stands for both
+    firsts = np.minimum.accumulate(left)
+    last = np.column_stack([firsts[1:], np.maximum(firsts[:-1], left[1:])])
+    heights = np.concatenate([1 - agreed, np.ones(len(last))])
+    return as_linkage(np.concatenate([merges, last]), heights, len(mass))
 
 
 def group_by_votes(

@@ -149,23 +149,20 @@ def _nearest_pairs(edges: _Edges, volumes: FloatArray) -> tuple[IntArray, IntArr
     count as equal, and then the lowest numbers come first. So rounding does not decide.
     """
     one, two, weights = edges.listed()
-    smaller = np.minimum(volumes[one], volumes[two])
-    distance = np.minimum(smaller * np.sqrt(volumes[one] + volumes[two]) / weights, LARGEST).astype(
-        np.float32
-    )
+    of_one = volumes[one]
+    of_two = volumes[two]
+    distance = np.minimum(
+        np.minimum(of_one, of_two) * np.sqrt(of_one + of_two) / weights, LARGEST
+    ).astype(np.float32)
     distance[one == two] = np.inf
     cluster = np.arange(len(volumes))
     least = np.full(len(volumes), np.inf, dtype=np.float32)
     starts = np.flatnonzero(np.diff(one, prepend=-1))
     least[one[starts]] = np.minimum.reduceat(distance, starts)
     tied = np.flatnonzero(distance == least[one])
-    order = np.lexsort(
-        (np.maximum(one[tied], two[tied]), np.minimum(one[tied], two[tied]), one[tied])
-    )
-    in_order = tied[order]
-    of_each = in_order[np.diff(one[in_order], prepend=-1) > 0]
+    starts = np.flatnonzero(np.diff(one[tied], prepend=-1))
     nearest = cluster.copy()
-    nearest[one[of_each]] = two[of_each]
+    nearest[one[tied[starts]]] = np.minimum.reduceat(two[tied], starts)
     is_first = (nearest[nearest] == cluster) & (cluster < nearest)
     if FEW_PAIRS * int(is_first.sum()) < int((nearest != cluster).sum()):
         is_first = _match(nearest, least)

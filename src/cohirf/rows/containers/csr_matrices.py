@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cohirf.rows.blocks import FloatArray, IntArray
 from cohirf.rows.containers.container import Container
-from cohirf.rows.containers.numpy_arrays import NumpyArrays, largest_value, nearest_pair_in_blocks
+from cohirf.rows.containers.numpy_arrays import NumpyArrays, largest_value
 from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
 from cohirf.rows.members import Members, Vectors
 from cohirf.rows.policy import BLOCK, DIGIT
@@ -207,8 +207,10 @@ class CsrMatrices(NumpyArrays):
         return np.asarray(manhattan_distances(points))
 
     def nearest_pair(self, X: Any, others: Any) -> tuple[int, int, float]:
-        """Return the nearest pair."""
-        return nearest_pair_in_blocks(X, others)
+        """Return the nearest pair, without a matrix of all distances."""
+        nearest, distance = pairwise_distances_argmin_min(X, others)
+        row = int(distance.argmin())
+        return row, int(nearest[row]), float(distance[row])
 
     def find_nearest(
         self, X: Any, points: Any, *, exact: bool, groups: Any, group_of_row: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.rows import blocks
@@ -28,7 +28,7 @@ from cohirf.rows.blocks import (
 )
 from cohirf.rows.containers.container import Container, container_of
 from cohirf.rows.distances import subtract_offsets
-from cohirf.rows.grouping import first_rows, rows_by_label
+from cohirf.rows.grouping import ROUNDING, first_rows, rows_by_label
 from cohirf.rows.members import Members, Vectors, relative_mass
 from cohirf.rows.policy import BLOCK
 from cohirf.rows.short_points import FEW_POINTS, ShortPoints
@@ -265,12 +265,22 @@ class NumpyArrays(Container):
         return np.maximum(expanded, 0)
 
     def nearest_pair(self, X: Any, others: Any) -> tuple[int, int, float]:
-        """Return the nearest pair; few are compared without checks that would take longer."""
-        if X.shape[0] * others.shape[0] > blocks.BLOCK_ROWS:
-            return nearest_pair_in_blocks(X, others)
-        distances = cdist(X, others)
-        row, other = np.unravel_index(distances.argmin(), distances.shape)
-        return int(row), int(other), float(distances[row, other])
+        """Return the nearest pair, by bounds that leave few distances to compare."""
+        mean = X.mean(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            left = _Squared.of(X - mean)
+            right = _Squared.of(others - mean)
+            some, near = _find_near(left, right)
+            right = right.take(near)
+            found = []
+            for block in row_blocks(len(some), BLOCK.paired_cells // len(near) + 1):
+                rows, columns = _find_nearest(left.take(some[block]), right)
+                rows = some[block][rows]
+                columns = near[columns]
+                distances = cdist(X[rows], others[columns])
+                row, column = np.unravel_index(distances.argmin(), distances.shape)
+                found.append((int(rows[row]), int(columns[column]), float(distances[row, column])))
+        return min(found, key=itemgetter(2))
 
     def manhattan_few(self, points: Any) -> FloatArray:
         """Return the Manhattan distances between a few rows."""
@@ -564,13 +574,49 @@ class ArrayVectors(Vectors):
         return row_dots(difference, difference)
 
 
-def nearest_pair_in_blocks(X: Any, others: Any) -> tuple[int, int, float]:
-    """Return the row that is nearest to any of the others, that one, and their distance, without a
-    matrix of all distances.
+@dataclass(frozen=True)
+class _Squared:
+    """Rows and the squares of their lengths."""
+
+    rows: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray) -> _Squared:
+        return cls(rows, row_dots(rows, rows))
+
+    def take(self, some: IntArray) -> _Squared:
+        return _Squared(self.rows[some], self.squares[some])
+
+
+def _find_near(left: _Squared, right: _Squared) -> tuple[IntArray, IntArray]:
+    """Return which rows of both can be the nearest pair, by their distances to the origin, where
+    the mean of the left ones is (triangle inequality).
+
+    What overflows rules nothing out.
     """
-    nearest, distance = pairwise_distances_argmin_min(X, others)
-    row = int(distance.argmin())
-    return row, int(nearest[row]), float(distance[row])
+    radii = np.sqrt(left.squares)
+    away = np.sqrt(right.squares)
+    to_first = left.rows - right.rows[away.argmin()]
+    nearest = np.sqrt(row_dots(to_first, to_first).min()) * (1 + ROUNDING)
+    return (
+        np.flatnonzero(~(radii + nearest < away.min())),
+        np.flatnonzero(~(away - nearest > radii.max())),
+    )
+
+
+def _find_nearest(left: _Squared, right: _Squared) -> tuple[IntArray, IntArray]:
+    """Return which rows of both can be the nearest pair, by expanded squares, which lose digits.
+
+    What overflows rules nothing out.
+    """
+    squares = (-2 * left.rows) @ right.rows.T
+    squares += right.squares
+    squares += left.squares[:, None]
+    row, column = np.unravel_index(squares.argmin(), squares.shape)
+    lost = ROUNDING * (left.squares.max() + right.squares[column])
+    is_near = ~(squares > squares[row, column] + lost)
+    return np.flatnonzero(is_near.any(axis=1)), np.flatnonzero(is_near.any(axis=0))
 
 
 def largest_value(values: FloatArray) -> float:
