@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.beyond.neighbour_graph import NeighbourGraph, normalised_cuts
 from cohirf.beyond.policy import GRAPH
+from cohirf.engines.local import threads_of_fit
 
 LINE = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])[:, None]
 
@@ -44,6 +45,21 @@ def test_many_parts_are_joined_to_near_ones():
     assert connected_components(graph.affinity)[0] == 1
     # to a neighbour on the lattice, and not to a diagonal one
     assert 90 < lengths.min() < lengths.max() < 100
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("n_features", [2, 20], ids=["in a tree", "all compared"])
+def test_neighbours_are_those_of_one_thread(n_features):
+    """With equally near ones, of which the order must not depend on the number of threads."""
+    X = np.random.default_rng(0).integers(0, 40, (5000 if n_features == 2 else 2000, n_features))
+    alone = NeighbourGraph(X.astype(np.float64))
+    with threads_of_fit(3):
+        found = NeighbourGraph(X.astype(np.float64))
+    assert (found.neighbours == alone.neighbours).all()
+    assert (found.distances == alone.distances).all()
+    nearest = np.sort(euclidean_distances(alone.points), axis=1)[:, 1 : 1 + GRAPH.neighbours]
+    np.testing.assert_allclose(alone.distances, nearest, atol=1e-6)
+    assert (alone.neighbours != np.arange(alone.n_points)[:, None]).all()
 
 
 def test_the_tree_is_the_minimum_spanning_tree_of_mutual_reachability():

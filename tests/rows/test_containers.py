@@ -1,12 +1,15 @@
 """Containers of rows: each finds what the others find, in its own way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
-from cohirf.rows import blocks
-from cohirf.rows.containers import container_of
+from cohirf.rows.containers import container_of, numpy_arrays
 from cohirf.rows.members import find_exemplars
+from cohirf.rows.policy import BLOCK
 from cohirf.rows.storage import ArrayRows, ArrayWeights
 from places import PLACES
 
@@ -16,13 +19,40 @@ on_every_device = pytest.mark.parametrize("place", PLACES, ids=lambda place: pla
 
 
 @here
-@pytest.mark.parametrize("block_rows", [1, 2**16], ids=["in blocks", "at once"])
-def test_the_nearest_pair_of_two_sets_is_found(put, block_rows, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", block_rows)
+@pytest.mark.parametrize("cells", [1, 2**20], ids=["in blocks", "at once"])
+def test_the_nearest_pair_of_two_sets_is_found(put, cells, monkeypatch):
+    monkeypatch.setattr(numpy_arrays, "BLOCK", replace(BLOCK, paired_cells=cells))
     X = np.array([[0.0, 9.0], [5.0, 0.0]])
     others = np.array([[20.0, 0.0], [5.0, 2.0], [9.0, 9.0]])
     found = container_of(put(X)).nearest_pair(put(X), put(others))
     assert found == (1, 1, 2.0)
+
+
+@pytest.mark.parametrize("cells", [1, 2**20], ids=["in blocks", "at once"])
+def test_bounds_leave_the_nearest_pair(cells, monkeypatch):
+    """Of rows apart and among each other, near the origin and far from it."""
+    monkeypatch.setattr(numpy_arrays, "BLOCK", replace(BLOCK, paired_cells=cells))
+    rng = np.random.default_rng(0)
+    for gap in (0.0, 3.0, 1e9):
+        for n_features in (1, 2, 20):
+            X = rng.normal(size=(20, n_features)) + 1e6
+            others = rng.normal(size=(30, n_features)) + 1e6 + gap
+            distances = cdist(X, others)
+            row, other, length = container_of(X).nearest_pair(X, others)
+            assert (row, other) == np.unravel_index(distances.argmin(), distances.shape)
+            assert length == distances.min()
+
+
+@pytest.mark.exact
+def test_of_pairs_that_are_equally_near_the_first_is_taken():
+    X = np.array([[0.0, 0.0], [0.0, 3.0], [0.0, 6.0]])
+    others = np.array([[9.0, 0.0], [2.0, 6.0], [2.0, 3.0]])
+    assert container_of(X).nearest_pair(X, others) == (1, 2, 2.0)
+
+
+def test_squares_that_overflow_rule_no_pair_out():
+    X = np.array([[1e160], [0.0]])
+    assert container_of(X).nearest_pair(X, np.array([[2e160], [1.0]])) == (1, 1, 1.0)
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?"])

@@ -217,10 +217,18 @@ class ComparedSample:
 
     def measure(self, divisions: Sequence[IntArray]) -> Figures:
         """Return the figures of several divisions, each with a label for each row, or -1."""
-        of_points = np.stack([labels[self.graph.first_row] for labels in divisions])
+        of_points = self._label_points(divisions)
+        return self._measure(divisions, of_points, self.graph.leaving_shares(of_points))
+
+    def _label_points(self, divisions: Sequence[IntArray]) -> IntArray:
+        return np.stack([labels[self.graph.first_row] for labels in divisions])
+
+    def _measure(
+        self, divisions: Sequence[IntArray], of_points: IntArray, leaving: FloatArray
+    ) -> Figures:
         rows, _, along_tree = self._compared
         return Figures(
-            cut=self.graph.cut_shares(of_points),
+            cut=self.graph.cut_shares(of_points, leaving),
             modularity=self.graph.modularities(of_points),
             connection=mean_silhouettes(
                 along_tree, [labels[rows] for labels in divisions], self.mass[rows]
@@ -242,10 +250,12 @@ class ComparedSample:
         Their valleys count, too. To compare numbers, they do not: with too many clusters, borders
         run through thin rows, too.
         """
-        [compared] = self.compare_each([divisions])
-        of_points = np.stack([labels[self.graph.first_row] for labels in divisions])
-        valleys = self.graph.valleys(of_points)
-        return replace(compared, scores=compared.scores + MERGE.weight * valleys)
+        of_points = self._label_points(divisions)
+        leaving = self.graph.leaving_shares(of_points)
+        figures = self._measure(divisions, of_points, leaving)
+        scores = self._score(divisions, figures)
+        scores += MERGE.weight * self.graph.valleys(of_points, leaving)
+        return ComparedMerges(figures, scores)
 
     def compare_each(self, of_numbers: Sequence[Sequence[IntArray]]) -> list[ComparedMerges]:
         """Compare divisions into each of several numbers of clusters."""
@@ -254,13 +264,17 @@ class ComparedSample:
         start = 0
         for divisions in of_numbers:
             found = figures[start : start + len(divisions)]
-            scores = found.score + MERGE.weight * self._agreements(divisions)
-            # with fewer clusters, less is cut
-            n_clusters = np.array([labels.max() for labels in divisions])
-            scores = np.where(n_clusters == n_clusters.max(), scores, -np.inf)
-            compared.append(ComparedMerges(found, scores))
+            compared.append(ComparedMerges(found, self._score(divisions, found)))
             start += len(divisions)
         return compared
+
+    def _score(self, divisions: Sequence[IntArray], figures: Figures) -> FloatArray:
+        """Return the scores of divisions into the same number of clusters; -inf with fewer, of
+        which less is cut.
+        """
+        scores = figures.score + MERGE.weight * self._agreements(divisions)
+        n_clusters = np.array([labels.max() for labels in divisions])
+        return np.where(n_clusters == n_clusters.max(), scores, -np.inf)
 
     def _agreements(self, divisions: Sequence[IntArray]) -> FloatArray:
         """Return the mean adjusted Rand index of each division with the others."""

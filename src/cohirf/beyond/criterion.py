@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -124,10 +124,16 @@ class OneLinkage:
     linkage: FloatArray
     mass: FloatArray
 
+    @cached_property
+    def _parts(self) -> dict[float, LargeParts]:
+        """The parts of all cuts, by the least mass of those that count: usually, one."""
+        return {}
+
     def divide(self, numbers: Sequence[int], min_mass: float) -> list[IntArray]:
         """Return the cluster of each row, or -1, for each of several numbers of clusters."""
-        parts = LargeParts(self.linkage, self.mass, min_mass)
-        return [parts.label(number) for number in numbers]
+        if min_mass not in self._parts:
+            self._parts[min_mass] = LargeParts(self.linkage, self.mass, min_mass)
+        return [self._parts[min_mass].label(number) for number in numbers]
 
     def link(self, n_clusters: int, n_groups: int, min_mass: float) -> FloatArray:
         """Return the linkage."""

@@ -17,18 +17,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+from sklearn.metrics import pairwise_distances_argmin_min
 
 from cohirf.algorithm.parents import Fusions, find_roots
 from cohirf.rows.arrays import as_array, as_rows
 from cohirf.rows.containers import container_of
-from cohirf.rows.grouping import ROUNDING, FloatArray, IntArray, best_by_label, rows_by_label
+from cohirf.rows.distances import relative_squares
+from cohirf.rows.grouping import (
+    ROUNDING,
+    FloatArray,
+    IntArray,
+    best_by_label,
+    row_blocks,
+    rows_by_label,
+)
+from cohirf.rows.policy import BLOCK
+from cohirf.rows.threads import map_blocks
 
 # From means, masses and the most groups to link to a linkage. A link sees means and masses only; a
 # criterion that needs more of the rows has it in ``Criterion.merge_rows``.
@@ -310,16 +321,23 @@ def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
     array([0, 0, 1, 1])
     """
     n_labels = int(label.max()) + 1
+    groups = Groups(means, mass)
+    block_rows = BLOCK.paired_cells // n_labels + 1
     for _ in range(MAX_MOVES):
-        shares = sparse.csr_array(
-            (mass, (label, np.arange(len(label)))), shape=(n_labels, len(label))
-        )
-        centres = sparse.diags_array(1 / np.asarray(shares.sum(axis=1)).ravel()) @ (shares @ means)
-        moved = pairwise_distances_argmin(means, centres)
-        if len(np.unique(moved)) < n_labels or np.array_equal(moved, label):
+        centres = as_array(groups.merged(label, n_labels).means)
+        find = partial(_find_nearest, means, centres)
+        moved = np.concatenate(map_blocks(find, len(label), block_rows))
+        sizes = np.bincount(moved, minlength=n_labels)
+        if sizes.min() == 0 or np.array_equal(moved, label):
             break
         label = moved
     return label
+
+
+def _find_nearest(points: Any, centres: FloatArray, block: slice) -> IntArray:
+    """Return the nearest centre of each point of a block."""
+    nearest: IntArray = relative_squares(points[block], centres).argmin(axis=1)
+    return nearest
 
 
 def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -377,25 +395,25 @@ def merge_in_chains(
     np.fill_diagonal(distances, np.inf)
     mass = mass.copy()
     number = np.arange(len(mass))  # of the cluster that each row of the matrix stands for
-    is_gone = np.zeros(len(mass), dtype=bool)
+    gone = np.zeros(len(mass))  # infinite for clusters that are gone: columns would take long
     n_left = len(mass)
     merges: list[tuple[int, int]] = []
     merged_at: list[float] = []
     chain: list[int] = []
     while n_left > 1:
         if 2 * n_left <= len(number):  # half of the matrix is not needed any more
-            left = np.flatnonzero(~is_gone)
+            left = np.flatnonzero(gone == 0)
             distances = distances[np.ix_(left, left)]
             mass = mass[left]
             number = number[left]
+            gone = gone[left]
             chain = np.searchsorted(left, chain).tolist()
-            is_gone = np.zeros(len(left), dtype=bool)
-        chain = chain or [int(is_gone.argmin())]
-        of_last = distances[chain[-1]]
+        chain = chain or [int(gone.argmin())]
+        of_last = distances[chain[-1]] + gone
         least = of_last.item(of_last.argmin())
         tied = least + ROUNDING * abs(least)  # rounding can make it negative
         if least > farthest:
-            is_gone[chain.pop()] = True
+            gone[chain.pop()] = np.inf
             n_left -= 1
         # a chain has each cluster once at most, whatever the rounding
         elif len(chain) > 1 and (of_last.item(chain[-2]) <= tied or len(chain) == n_left):
@@ -403,12 +421,11 @@ def merge_in_chains(
             merges.append((number.item(kept), number.item(absorbed)))
             merged_at.append(distances.item(kept, absorbed))
             of_union = unite(distances, mass, kept, absorbed)
-            is_gone[absorbed] = True
-            of_union[is_gone] = np.inf
+            gone[absorbed] = np.inf
+            of_union[gone > 0] = np.inf
             of_union[kept] = np.inf
             distances[kept] = of_union
             distances[:, kept] = of_union
-            distances[:, absorbed] = np.inf
             mass[kept] += mass[absorbed]
             n_left -= 1
         else:
@@ -431,10 +448,11 @@ def _join_nearest(
 def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
     """Return by how much a merge of each pair raises the sum of squared distances."""
     increase = container_of(means).square_pairs(means)
-    increase *= mass[:, None]
-    increase *= mass
-    increase /= mass[:, None] + mass
-    return np.asarray(increase)
+    for rows in row_blocks(len(mass), BLOCK.cached_cells // len(mass) + 1):
+        increase[rows] *= mass[rows, None]
+        increase[rows] *= mass
+        increase[rows] /= mass[rows, None] + mass
+    return increase
 
 
 def _unite(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> FloatArray:
@@ -596,10 +614,11 @@ class Groups:
         if n_labels == len(self.mass):  # then they are only put into another order
             order = np.argsort(label)
             return Groups(self.means[order], self.mass[order])
+        starts, members = rows_by_label(label, n_labels)
         shares = sparse.csr_array(
-            (self.mass, (label, np.arange(len(label)))), shape=(n_labels, len(label))
+            (self.mass[members], members, starts), shape=(n_labels, len(label))
         )
-        mass = np.asarray(shares.sum(axis=1)).ravel()
+        mass = np.bincount(label, weights=self.mass, minlength=n_labels).astype(np.float64)
         means = sparse.diags_array(1 / mass) @ (shares @ self.means)
         return Groups(as_rows(means), mass)
 

@@ -33,7 +33,7 @@ from cohirf.beyond.merge_tree import MAX_LINKED
 from cohirf.beyond.policy import GRAPH
 from cohirf.rows.arrays import stored_cells
 from cohirf.rows.containers import container_of
-from cohirf.rows.grouping import BLOCK_ROWS, ROUNDING, FloatArray, IntArray
+from cohirf.rows.grouping import BLOCK_ROWS, ROUNDING, FloatArray, IntArray, rows_by_label
 from cohirf.rows.threads import map_blocks, map_in_threads
 
 
@@ -220,9 +220,10 @@ class NeighbourGraph:
         edges = self.affinity.tocoo()
         weights = edges.data / (edges.data.sum() or 1.0)
         degrees = np.bincount(edges.row, weights=weights, minlength=self.n_points)
-        one: IntArray = edges.row
-        two: IntArray = edges.col
-        return one, two, weights, degrees.astype(np.float64)
+        once = np.flatnonzero(edges.row < edges.col)  # each edge is in both directions
+        one: IntArray = edges.row[once]
+        two: IntArray = edges.col[once]
+        return one, two, 2 * weights[once], degrees.astype(np.float64)
 
     @cached_property
     def tree(self) -> SpanningTree:
@@ -256,24 +257,37 @@ class NeighbourGraph:
             found.row[order].astype(np.int64), found.col[order].astype(np.int64), lengths[order]
         )
 
-    def cut_shares(self, divisions: IntArray) -> FloatArray:
-        """Return the normalised cut of each division of the points.
+    def leaving_shares(self, divisions: IntArray) -> FloatArray:
+        """Return, for each division of the points, the share of the neighbours of each point in
+        other clusters; see :func:`leaving_shares`.
 
         Of several at once, as long as these are few.
         """
-        at_once = max(1, BLOCK_ROWS // max(self.neighbours.size, 1))
+        mass = self.mass / self.mass.max()
+        at_once = max(1, BLOCK_ROWS // self.n_points)
         parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
-        return np.concatenate([normalised_cuts(part, self.neighbours, self.mass) for part in parts])
+        return np.concatenate([leaving_shares(part, self.neighbours, mass) for part in parts])
 
-    def valleys(self, divisions: IntArray) -> FloatArray:
+    def cut_shares(self, divisions: IntArray, leaving: FloatArray | None = None) -> FloatArray:
+        """Return the normalised cut of each division of the points.
+
+        The shares of neighbours in other clusters may be known.
+        """
+        if leaving is None:
+            leaving = self.leaving_shares(divisions)
+        return _mean_over_clusters(divisions, leaving, self.mass / self.mass.max())
+
+    def valleys(self, divisions: IntArray, leaving: FloatArray | None = None) -> FloatArray:
         """Return, for each division of the points, whether its borders lie where points are thin.
 
         It is the mean, over clusters, of the mean rank of the radii of points at the border among
         those of all points of the cluster. 1 means the largest radii, and 0.5 that the border is as
-        dense as the cluster. If nothing is cut, it is 1.
+        dense as the cluster. If nothing is cut, it is 1. The shares of neighbours in other clusters
+        may be known.
         """
         found = np.ones(len(divisions))
-        leaving = leaving_shares(divisions, self.neighbours, self.mass)
+        if leaving is None:
+            leaving = self.leaving_shares(divisions)
         for place, labels in enumerate(divisions):
             weights = leaving[place] * self.mass
             at_border = np.bincount(labels + 1, weights=weights)[1:]
@@ -283,22 +297,32 @@ class NeighbourGraph:
                 found[place] = (ranks[has_border] / at_border[has_border]).mean()
         return found
 
-    def _rank_radii(self, labels: IntArray) -> FloatArray:
-        """Return the rank of the radius of each point among those with its label, from 0 to 1.
+    @cached_property
+    def _by_radius(self) -> tuple[IntArray, NDArray[np.float32]]:
+        """The points in the order of their radii, and these.
 
-        Radii are rounded, and equal ones have their mean rank: rounding does not decide.
+        Radii are rounded, so that rounding does not decide which are equal.
         """
         largest = float(self.radius.max(initial=0)) or 1.0
         radius = (self.radius / largest).astype(np.float32)
-        order = np.lexsort((radius, labels))
+        order = np.argsort(radius, kind="stable")
+        return order, radius[order]
+
+    def _rank_radii(self, labels: IntArray) -> FloatArray:
+        """Return the rank of the radius of each point among those with its label, from 0 to 1.
+
+        Equal radii have their mean rank.
+        """
+        order, radius = self._by_radius
+        starts, by_label = rows_by_label(labels[order] + 1, int(labels.max()) + 2)
+        order = order[by_label]
         label = labels[order]
-        is_new = np.append(True, (np.diff(label) != 0) | (np.diff(radius[order]) != 0))
+        is_new = np.append(True, (np.diff(label) != 0) | (np.diff(radius[by_label]) != 0))
         first = np.flatnonzero(is_new)
         last = np.append(first[1:], len(order)) - 1
         place = ((first + last) / 2)[np.cumsum(is_new) - 1]
-        sizes = np.bincount(labels + 1)
-        starts = np.cumsum(sizes) - sizes
         ranks = np.empty(len(order))
+        sizes = np.diff(starts)
         ranks[order] = (place - starts[label + 1]) / np.maximum(sizes[label + 1] - 1, 1)
         return ranks
 
@@ -392,7 +416,15 @@ def normalised_cuts(
     array([0.5, 0. ])
     """
     mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
-    shares_leaving = leaving_shares(divisions, neighbours, mass)
+    return _mean_over_clusters(divisions, leaving_shares(divisions, neighbours, mass), mass)
+
+
+def _mean_over_clusters(
+    divisions: IntArray, shares_leaving: FloatArray, mass: FloatArray
+) -> FloatArray:
+    """Return, for each division, the mean over clusters of the mean share of their rows; infinite
+    if there is no cluster.
+    """
     of_cluster = _add_up(divisions, mass)[:, 1:]  # not of the label -1
     leaving = _add_up(divisions, mass * shares_leaving)[:, 1:]
     division, name = np.nonzero(of_cluster)

@@ -21,7 +21,7 @@ class BlockPolicy:
     # sums are in memory until all are added if blocks have four times the rows they need
     small_sums: int = 4
     exemplar_cells: int = 2**19  # of rows that are compared with the means of their clusters
-    paired_cells: int = 2**20  # of squared distances whose least is sought
+    paired_cells: int = 2**20  # of squared distances whose least is sought, at a time
     product_cells: int = 2**20  # of products of sparse rows with points
     device_cells: int = 2**26  # of a block of rows on a device
     device_distances: int = 2**27  # or values of rows in float64, that are in memory at once
