@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +28,7 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from cohirf.algorithm.parents import Fusions, find_roots
 from cohirf.rows.arrays import as_array, as_rows
 from cohirf.rows.containers import container_of
-from cohirf.rows.distances import relative_squares
+from cohirf.rows.distances import find_nearest
 from cohirf.rows.grouping import (
     ROUNDING,
     FloatArray,
@@ -39,7 +38,6 @@ from cohirf.rows.grouping import (
     rows_by_label,
 )
 from cohirf.rows.policy import BLOCK
-from cohirf.rows.threads import map_blocks
 
 # From means, masses and the most groups to link to a linkage. A link sees means and masses only; a
 # criterion that needs more of the rows has it in ``Criterion.merge_rows``.
@@ -226,8 +224,7 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
     heaviest = _power_of_two(mass.max())
     points = means / size
     points = container_of(points).centre(points)
-    products = points @ points.T
-    products = as_array(products)
+    tables = _tables_of_products(points)
     weights = (mass / heaviest).tolist()
     place = list(range(len(mass)))
     heights = []
@@ -235,9 +232,10 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
         a = place[one]
         b = place[two]
         total = weights[a] + weights[b]
-        square = products[a, a] + products[b, b] - 2 * products[a, b]
+        differences = [rows[a] - rows[b] for rows in tables]
+        square = differences[0] @ differences[-1]
         heights.append(np.sqrt(max(0.0, 2 * weights[a] * (weights[b] / total) * square)))
-        for rows in (products, products.T):  # the mean of both takes the place of the first
+        for rows in tables:  # the mean of both takes the place of the first
             rows[a] = (weights[a] / total) * rows[a] + (weights[b] / total) * rows[b]
         weights[a] = total
         place.append(a)
@@ -246,6 +244,17 @@ def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArra
         risen[:, 2] = np.maximum.accumulate(heights) * size * np.sqrt(heaviest)
     risen[:, 2] = np.minimum(risen[:, 2], np.finfo(np.float64).max)
     return risen
+
+
+def _tables_of_products(points: Any) -> list[FloatArray]:
+    """Return one or two arrays with a row for each point: the inner product of two points is that
+    of their rows, of the first array and of the last one.
+
+    Of few features, points themselves; otherwise, products of all points, and shares of points.
+    """
+    if container_of(points).is_dense and points.shape[1] <= points.shape[0]:
+        return [points]
+    return [as_array(points @ points.T), np.eye(points.shape[0])]
 
 
 def _power_of_two(value: float) -> float:
@@ -322,22 +331,14 @@ def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
     """
     n_labels = int(label.max()) + 1
     groups = Groups(means, mass)
-    block_rows = BLOCK.paired_cells // n_labels + 1
     for _ in range(MAX_MOVES):
-        centres = as_array(groups.merged(label, n_labels).means)
-        find = partial(_find_nearest, means, centres)
-        moved = np.concatenate(map_blocks(find, len(label), block_rows))
+        centres = groups.merged(label, n_labels).means
+        moved = find_nearest(means, centres).astype(label.dtype)
         sizes = np.bincount(moved, minlength=n_labels)
         if sizes.min() == 0 or np.array_equal(moved, label):
             break
         label = moved
     return label
-
-
-def _find_nearest(points: Any, centres: FloatArray, block: slice) -> IntArray:
-    """Return the nearest centre of each point of a block."""
-    nearest: IntArray = relative_squares(points[block], centres).argmin(axis=1)
-    return nearest
 
 
 def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:

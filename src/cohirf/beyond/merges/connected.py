@@ -104,15 +104,21 @@ class TreeCutter:
             [np.flatnonzero(~is_cut), np.array(cuts[::-1], dtype=np.int64)]
         ).astype(np.int64)
         cluster = list(range(len(self.mass)))
-        merges = []
+        kept = []
+        absorbed = []
         for one, two in zip(
             self.tree.one[edges].tolist(), self.tree.two[edges].tolist(), strict=True
         ):
-            kept, absorbed = sorted((_find(cluster, one), _find(cluster, two)))
-            cluster[absorbed] = kept
-            merges.append((kept, absorbed))
+            first = _find(cluster, one)
+            second = _find(cluster, two)
+            if second < first:
+                first, second = second, first
+            cluster[second] = first
+            kept.append(first)
+            absorbed.append(second)
+        merges = np.array([kept, absorbed], dtype=np.int64).T
         heights = np.maximum.accumulate(self.tree.lengths[edges])
-        return as_linkage(np.array(merges, dtype=np.int64).reshape(-1, 2), heights, len(self.mass))
+        return as_linkage(merges, heights, len(self.mass))
 
     @cached_property
     def _longest_first(self) -> tuple[IntArray, IntArray]:
