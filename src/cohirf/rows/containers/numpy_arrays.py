@@ -270,11 +270,11 @@ class NumpyArrays(Container):
         with np.errstate(over="ignore", invalid="ignore"):
             left = _Squared.of(X - mean)
             right = _Squared.of(others - mean)
-            some, near = _find_near(left, right)
+            some, near = _within_reach(left, right)
             right = right.take(near)
             found = []
             for block in row_blocks(len(some), BLOCK.paired_cells // len(near) + 1):
-                rows, columns = _find_nearest(left.take(some[block]), right)
+                rows, columns = _with_least_squares(left.take(some[block]), right)
                 rows = some[block][rows]
                 columns = near[columns]
                 distances = cdist(X[rows], others[columns])
@@ -589,7 +589,7 @@ class _Squared:
         return _Squared(self.rows[some], self.squares[some])
 
 
-def _find_near(left: _Squared, right: _Squared) -> tuple[IntArray, IntArray]:
+def _within_reach(left: _Squared, right: _Squared) -> tuple[IntArray, IntArray]:
     """Return which rows of both can be the nearest pair, by their distances to the origin, where
     the mean of the left ones is (triangle inequality).
 
@@ -605,7 +605,7 @@ def _find_near(left: _Squared, right: _Squared) -> tuple[IntArray, IntArray]:
     )
 
 
-def _find_nearest(left: _Squared, right: _Squared) -> tuple[IntArray, IntArray]:
+def _with_least_squares(left: _Squared, right: _Squared) -> tuple[IntArray, IntArray]:
     """Return which rows of both can be the nearest pair, by expanded squares, which lose digits.
 
     What overflows rules nothing out.
