@@ -126,8 +126,7 @@ def merge_by_agreement(
     Returns the merges, each as the kept and the absorbed code, and the agreement at which each
     happened.
     """
-    with np.errstate(invalid="ignore"):  # a group is infinitely far from itself
-        merges, merged_at = merge_in_chains(-agreement, mass, _unite, -needed)
+    merges, merged_at = merge_in_chains(-agreement, mass, _unite, -needed)
     return merges, -merged_at
 
 

@@ -370,7 +370,7 @@ def merge_in_chains(
         Mass of each cluster.
     unite : callable
         From distances, masses, and the numbers of two clusters to the distances of their union.
-        Those to clusters that are gone do not count: they may be NaN.
+        Those to clusters that are gone, and to itself, do not count.
     farthest : float
         Clusters that are farther apart do not merge.
 
@@ -393,7 +393,6 @@ def merge_in_chains(
     >>> merges.tolist(), merged_at.tolist()
     ([[0, 1], [2, 3]], [1.0, 2.0])
     """
-    np.fill_diagonal(distances, np.inf)
     mass = mass.copy()
     number = np.arange(len(mass))  # of the cluster that each row of the matrix stands for
     gone = np.zeros(len(mass))  # infinite for clusters that are gone: columns would take long
@@ -410,7 +409,9 @@ def merge_in_chains(
             gone = gone[left]
             chain = np.searchsorted(left, chain).tolist()
         chain = chain or [int(gone.argmin())]
+        gone[chain[-1]] = np.inf  # it is not its own neighbour
         of_last = distances[chain[-1]] + gone
+        gone[chain[-1]] = 0
         least = of_last.item(of_last.argmin())
         tied = least + ROUNDING * abs(least)  # rounding can make it negative
         if least > farthest:
@@ -422,12 +423,10 @@ def merge_in_chains(
             merges.append((number.item(kept), number.item(absorbed)))
             merged_at.append(distances.item(kept, absorbed))
             of_union = unite(distances, mass, kept, absorbed)
-            gone[absorbed] = np.inf
-            of_union[gone > 0] = np.inf
-            of_union[kept] = np.inf
             distances[kept] = of_union
             distances[:, kept] = of_union
             mass[kept] += mass[absorbed]
+            gone[absorbed] = np.inf
             n_left -= 1
         else:
             chain.append(int((of_last <= tied).argmax()))
