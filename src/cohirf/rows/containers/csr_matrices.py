@@ -141,6 +141,10 @@ class CsrMatrices(NumpyArrays):
         shifted = X[:, columns].toarray() - means[columns]
         return sparse.hstack([X[:, others], shifted], format="csr")
 
+    def count_cells(self, X: Any) -> Any:
+        """Return how many cells each row stores, in the type of the rows."""
+        return np.diff(X.indptr).astype(X.dtype)
+
     def square_lengths(self, X: Any) -> Any:
         """Return the squared length of each row."""
         return sparse_dots(X, X)
@@ -246,6 +250,20 @@ class CsrMatrices(NumpyArrays):
         """Return the labels that K-Means by products of some rows gives to all."""
         return Container.label_by_some(self, X, some, mass, centres, n_passes)
 
+    def measure_own(self, X: Any, means: Any, labels: IntArray) -> FloatArray:
+        """Return the squared distance of each row to the mean of its label.
+
+        The expanded square tells which rows are not the nearest of their label; only those that may
+        be are subtracted from the mean, which has the cells of many rows.
+        """
+        points = X.astype(np.float64, copy=False)
+        vectors = SparseVectors.of(means.astype(np.float64, copy=False))
+        squares, error = _bound_own(points, vectors, labels)
+        near = _find_near(squares, error, labels, means.shape[0])
+        difference = X[near] - means[labels[near]]
+        squares[near] = sparse_dots(difference, difference)
+        return squares
+
     def find_near(self, means: Any) -> Callable[[Any, IntArray], Any]:
         """Return a function that excludes rows by expanded squares.
 
@@ -255,13 +273,8 @@ class CsrMatrices(NumpyArrays):
 
         def find(points: Any, own: IntArray) -> IntArray:
             points = points.astype(np.float64, copy=False)
-            squares = vectors.squared_distances(points, own)
-            sizes = sparse_dots(points, points) + vectors.squared_norms[own]
-            # each of the sums has at most as many terms as there are features
-            error = 4 * (points.shape[1] + 32) * np.finfo(np.float64).eps * sizes
-            highest = np.full(means.shape[0], np.inf)
-            np.minimum.at(highest, own, squares + error)
-            return np.flatnonzero(~(squares - error > highest[own]))
+            squares, error = _bound_own(points, vectors, own)
+            return _find_near(squares, error, own, means.shape[0])
 
         return find
 
@@ -368,6 +381,30 @@ class SparseVectors(Vectors):
 def sparse_dots(left: Any, right: Any) -> FloatArray:
     """Return the inner product of each row of ``left`` with that of ``right``."""
     return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
+
+
+def _bound_own(
+    points: Any, vectors: SparseVectors, own: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the squared distance of each row to the vector of its label, from the expanded
+    square, and its largest error.
+    """
+    lengths = sparse_dots(points, points)
+    squared_norms = vectors.squared_norms[own]
+    squares = lengths - 2 * vectors.dots(points, own) + squared_norms
+    # each of the sums has at most as many terms as there are features
+    n_terms = points.shape[1] + 32
+    error: FloatArray = 4 * n_terms * np.finfo(np.float64).eps * (lengths + squared_norms)
+    return squares, error
+
+
+def _find_near(
+    squares: FloatArray, error: FloatArray, labels: IntArray, n_labels: int
+) -> IntArray:
+    """Return the rows that may be the nearest of their label."""
+    highest = np.full(n_labels, np.inf)
+    np.minimum.at(highest, labels, squares + error)
+    return np.flatnonzero(~(squares - error > highest[labels]))
 
 
 def _without_empty_columns(points: Any) -> FloatArray:
