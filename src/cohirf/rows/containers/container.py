@@ -167,6 +167,10 @@ class Container:
         """Return the inner product of each row of ``left`` with that of ``right``, in float64."""
         raise NotImplementedError
 
+    def multiply_by_rows(self, X: Any, rows: Any) -> Any:
+        """Return the inner product of each row with each of some rows, as an array."""
+        return X @ self.take(X, rows).T
+
     def find_distinct(self, X: Any) -> tuple[IntArray, IntArray]:
         """Return the first of each of the distinct rows, and the number of each row's."""
         raise NotImplementedError

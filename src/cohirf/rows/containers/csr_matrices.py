@@ -18,10 +18,10 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from cohirf.rows.blocks import FloatArray, IntArray
 from cohirf.rows.containers.container import Container
 from cohirf.rows.containers.numpy_arrays import NumpyArrays, largest_value, nearest_pair_in_blocks
+from cohirf.rows.containers.sparse_k_means import SparseKMeans
 from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
 from cohirf.rows.members import Members, Vectors
-from cohirf.rows.policy import BLOCK, DIGIT
-from cohirf.rows.threads import map_blocks
+from cohirf.rows.policy import DIGIT
 
 
 class CsrMatrices(NumpyArrays):
@@ -153,6 +153,18 @@ class CsrMatrices(NumpyArrays):
         """Return the inner product of each row of ``left`` with that of ``right``."""
         return sparse_dots(left, right)
 
+    def multiply_by_rows(self, X: Any, rows: Any) -> Any:
+        """Return the inner product of each row with each of some rows, as an array.
+
+        A matrix of one row takes longer to make than the products.
+        """
+        if len(rows) > 1:
+            return (X @ X[rows].T).toarray()
+        column = np.zeros(X.shape[1], dtype=X.dtype)
+        cells = slice(X.indptr[rows[0]], X.indptr[rows[0] + 1])
+        np.add.at(column, X.indices[cells], X.data[cells])
+        return (X @ column)[:, None]
+
     def find_two_valued(self, X: Any) -> Any:
         """Return no column: those of a sparse matrix are not compared."""
         return np.zeros(X.shape[1], dtype=bool)
@@ -220,7 +232,7 @@ class CsrMatrices(NumpyArrays):
         """Return the number of the point nearest to each row."""
         if exact:
             return pairwise_distances_argmin(X, points)
-        return _find_nearest_by_products(X, points)
+        return SparseKMeans(X, points).assign()
 
     # ---- clusters
 
@@ -230,25 +242,15 @@ class CsrMatrices(NumpyArrays):
         Products of sparse rows with all centres at once take a fifth of the time of scikit-learn's
         K-Means, which compares a row with one centre after the other.
         """
-        moved = sparse.csr_array(centres).astype(np.float64)
-        labels: Any = None
-        for _ in range(n_passes):
-            before = labels
-            labels = _find_nearest_by_products(X, moved)
-            if before is not None and (labels == before).all():
-                break
-            present, number = self.compress(labels, moved.shape[0])
-            means = self.members(X, number, len(present), mass).means(mass)
-            of_centre = np.arange(moved.shape[0])
-            of_centre[present] = moved.shape[0] + np.arange(len(present))
-            moved = sparse.vstack([moved, means], format="csr")[of_centre]
-        return moved
+        return SparseKMeans(X, centres).run(mass, n_passes).centres
 
     def label_by_some(
         self, X: Any, some: Any, mass: Any, centres: FloatArray, n_passes: int
     ) -> Any:
         """Return the labels that K-Means by products of some rows gives to all."""
-        return Container.label_by_some(self, X, some, mass, centres, n_passes)
+        if some is not X:
+            return Container.label_by_some(self, X, some, mass, centres, n_passes)
+        return SparseKMeans(X, centres).run(mass, n_passes).assign()
 
     def measure_own(self, X: Any, means: Any, labels: IntArray) -> FloatArray:
         """Return the squared distance of each row to the mean of its label.
@@ -414,34 +416,3 @@ def _without_empty_columns(points: Any) -> FloatArray:
     rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
     np.add.at(dense, (rows, place), points.data)
     return dense
-
-
-def _find_nearest_by_products(X: Any, points: Any) -> IntArray:
-    """Return the number of the point nearest to each row, up to rounding.
-
-    Products are in float32, unless a column is far from zero: they would lose their digits. Points
-    become the columns of an array, which most centres of text fill to a tenth or less.
-    """
-    points = sparse.csr_array(points)
-    means, variances = mean_variance_axis(points, axis=0)
-    is_far = bool((means**2 > DIGIT.far_from_zero * variances).any())
-    dtype = np.float64 if is_far else np.float32
-    # squares neither overflow nor vanish
-    largest = max(largest_value(X.data), largest_value(points.data))
-    columns = _scale(points, largest, dtype).T.toarray(order="C")
-    half_squares = np.einsum("ij,ij->j", columns, columns) / 2
-
-    def find(block: slice) -> IntArray:
-        closeness = _scale(X[block], largest, dtype) @ columns
-        closeness -= half_squares
-        nearest: IntArray = closeness.argmax(axis=1)
-        return nearest
-
-    block_rows = max(1, BLOCK.product_cells // points.shape[0])
-    return np.concatenate(map_blocks(find, X.shape[0], block_rows))
-
-
-def _scale(X: Any, largest: float, dtype: Any) -> Any:
-    """Return rows over a value, in another type; where their cells are is not copied."""
-    parts = ((X.data / largest).astype(dtype, copy=False), X.indices, X.indptr)
-    return type(X)(parts, shape=X.shape)

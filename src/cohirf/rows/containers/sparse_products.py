@@ -28,10 +28,10 @@ class Columns:
     rest: Any  # the cells of other features, a CSR matrix; None if there are none
 
     @classmethod
-    def of(cls, points: Any) -> Columns:
-        """Take the points from a CSR matrix."""
+    def of(cls, points: Any, most_cells: int = BLOCK.column_cells) -> Columns:
+        """Take the points from a CSR matrix; an array of all has at most so many cells."""
         n_points, n_features = points.shape
-        if n_points * n_features <= BLOCK.column_cells:
+        if n_points * n_features <= most_cells:
             return cls(points.T.toarray(order="C"), None, None)
         counts = np.bincount(points.indices, minlength=n_features)
         frequent = np.flatnonzero(counts > BLOCK.frequent * n_points)
