@@ -347,7 +347,7 @@ class NearestLabel:
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
 
         def label_some(block: slice) -> None:
-            found[block] = find(self.prepare(X[block]))
+            found[block] = find(self.prepare(take_rows(X, block)))
 
         has_few = len(self.labels) <= FEW_POINTS
         map_blocks(label_some, X.shape[0], BLOCK.thread_rows if has_few else LANDMARK.searched_rows)
@@ -389,7 +389,6 @@ class NearestLabel:
             rows = Expanded.of_rows(X[chunk], self.points.dtype)
             found[chunk] = _label_among(rows, self.points, self.labels)
         return found
-
 
     def _search_sparse(self, X: Any) -> IntArray:
         """Return the label of the nearest of all sparse points."""

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cohirf.rows.blocks import FloatArray, IntArray
@@ -36,7 +37,9 @@ class CsrMatrices(NumpyArrays):
     # ---- rows
 
     def take(self, X: Any, rows: Any) -> Any:
-        """Return some rows, with indices of 32 bits if they suffice."""
+        """Return some rows, with indices of 32 bits if they suffice; all without a copy."""
+        if isinstance(rows, slice) and rows == slice(0, X.shape[0]):
+            return self.narrow(X)
         return self.narrow(X[rows])
 
     def take_columns(self, X: Any, columns: IntArray, out: Any = None) -> Any:
@@ -56,6 +59,8 @@ class CsrMatrices(NumpyArrays):
 
     def like(self, X: Any, values: Any) -> Any:
         """Return an array or CSR matrix as a CSR matrix of the same class."""
+        if type(values) is type(X):
+            return values
         return type(X)(values)
 
     def dense(self, X: Any) -> Any:
@@ -206,7 +211,13 @@ class CsrMatrices(NumpyArrays):
 
     def square_pairs(self, X: Any) -> FloatArray:
         """Return the squared distances of all pairs of rows."""
-        squares = euclidean_distances(X, squared=True)
+        X = X.astype(np.float64, copy=False)
+        lengths = row_norms(X, squared=True)
+        squares = -2 * (X @ X.T).toarray()
+        squares += lengths[:, None]
+        squares += lengths
+        np.maximum(squares, 0, out=squares)
+        np.fill_diagonal(squares, 0)
         # rounding can make them asymmetric
         return np.asarray(np.minimum(squares, squares.T))
 
@@ -385,9 +396,7 @@ def sparse_dots(left: Any, right: Any) -> FloatArray:
     return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
 
 
-def _bound_own(
-    points: Any, vectors: SparseVectors, own: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def _bound_own(points: Any, vectors: SparseVectors, own: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the squared distance of each row to the vector of its label, from the expanded
     square, and its largest error.
     """
@@ -400,9 +409,7 @@ def _bound_own(
     return squares, error
 
 
-def _find_near(
-    squares: FloatArray, error: FloatArray, labels: IntArray, n_labels: int
-) -> IntArray:
+def _find_near(squares: FloatArray, error: FloatArray, labels: IntArray, n_labels: int) -> IntArray:
     """Return the rows that may be the nearest of their label."""
     highest = np.full(n_labels, np.inf)
     np.minimum.at(highest, labels, squares + error)

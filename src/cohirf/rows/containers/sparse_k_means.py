@@ -73,9 +73,7 @@ class Scale:
         """Return float32, unless a column is far from zero: its products would lose digits."""
         means, variances = mean_variance_axis(centres, axis=0)
         is_far = bool((means**2 > DIGIT.far_from_zero * variances).any())
-        return cls(
-            max(largest, largest_value(centres.data)), np.float64 if is_far else np.float32
-        )
+        return cls(max(largest, largest_value(centres.data)), np.float64 if is_far else np.float32)
 
     def apply(self, X: Any) -> Any:
         """Return rows in this scale; where their cells are is not copied."""
@@ -97,13 +95,14 @@ class SparseKMeans:
 
     def run(self, mass: Any, n_passes: int) -> SparseKMeans:
         """Move the centres to the means of their rows until none moves, at most so often."""
+        wide = self._X.astype(np.float64, copy=False)
         labels: Any = None
         for _ in range(n_passes):
             before = labels
             labels = self.assign()
             if before is not None and (labels == before).all():
                 break
-            self._move(before, labels, mass)
+            self._move(wide, before, labels, mass)
         return self
 
     def assign(self) -> IntArray:
@@ -118,7 +117,7 @@ class SparseKMeans:
         self._moved = np.arange(0)
         return self._found.labels
 
-    def _move(self, before: IntArray | None, labels: IntArray, mass: Any) -> None:
+    def _move(self, X: Any, before: IntArray | None, labels: IntArray, mass: Any) -> None:
         """Let centres whose rows are others than before be the means of these."""
         n_centres = self.centres.shape[0]
         is_changed = np.ones(n_centres, dtype=bool)
@@ -130,7 +129,7 @@ class SparseKMeans:
         # the centre of an empty cluster stays
         is_changed &= np.bincount(labels, minlength=n_centres) > 0
         self._moved = np.flatnonzero(is_changed)
-        means = _mean_of_each(self._X, labels, self._moved, n_centres, mass)
+        means = _mean_of_each(X, labels, self._moved, n_centres, mass)
         of_centre = np.arange(n_centres)
         of_centre[self._moved] = n_centres + np.arange(len(self._moved))
         self.centres = sparse.vstack([self.centres, means], format="csr")[of_centre]
@@ -178,18 +177,23 @@ class SparseKMeans:
 def _mean_of_each(
     X: Any, labels: IntArray, some: IntArray, n_labels: int, mass: Any
 ) -> sparse.csr_array:
-    """Return the weighted mean of the rows of some labels, in float64."""
+    """Return the weighted mean of the rows of some labels, which are in float64."""
     number = np.full(n_labels, -1)
     number[some] = np.arange(len(some))
     of_row = number[labels]
     rows = np.flatnonzero(of_row >= 0)
     rows = rows[np.argsort(of_row[rows], kind="stable")]
-    weights = np.ones(len(rows)) if mass is None else mass[rows]
-    ends = np.cumsum(np.bincount(of_row[rows], minlength=len(some)))
-    total = np.bincount(of_row[rows], weights=weights, minlength=len(some))
-    of_label = sparse.csr_array(
-        (weights, rows, np.append(0, ends)), shape=(len(some), X.shape[0])
-    )
-    means = of_label @ X.astype(np.float64, copy=False)
+    own = of_row[rows]
+    if mass is None:
+        weights = np.ones(len(rows))
+    else:
+        weights = mass[rows]
+    total = np.bincount(own, weights=weights, minlength=len(some))
+    starts = np.searchsorted(own, np.arange(len(some) + 1))
+    # indices as wide as those of the rows: others would be converted in each product
+    kind = X.indices.dtype
+    parts = (weights, rows.astype(kind), starts.astype(kind))
+    of_label = sparse.csr_array(parts, shape=(len(some), X.shape[0]))
+    means = of_label @ X
     means.data *= np.repeat(1 / total, np.diff(means.indptr))
     return means
