@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.extmath import row_norms
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cohirf.rows.blocks import IntArray
@@ -139,7 +138,7 @@ class SparseKMeans:
         assert self._scale is not None
         points = self._scale.apply(self.centres[some])
         columns = Columns.of(points, BLOCK.centre_cells)
-        half_squares = row_norms(points, squared=True).astype(points.dtype) / 2
+        half_squares = columns.square_lengths() / 2
 
         def find(block: slice) -> Closest:
             closeness = columns.products(rows[block])

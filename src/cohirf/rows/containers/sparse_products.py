@@ -50,6 +50,13 @@ class Columns:
         """The type of the cells."""
         return self.array.dtype
 
+    def square_lengths(self) -> NDArray[np.floating[Any]]:
+        """Return the squared length of each point."""
+        squares = np.einsum("ij,ij->j", self.array, self.array)
+        if self.rest is not None:
+            squares += self.rest.power(2).sum(axis=0)
+        return np.asarray(squares)
+
     def products(self, X: Any) -> NDArray[np.floating[Any]]:
         """Return the inner product of each CSR row with each point."""
         if self.place is None:
