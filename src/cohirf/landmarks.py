@@ -394,7 +394,7 @@ class NearestLabel:
         """Return the label of the nearest of all sparse points."""
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
         for chunk in row_blocks(len(found), LANDMARK.compared_values // len(self.labels) + 1):
-            some = X[chunk]
+            some = take_rows(X, chunk)
             rows = Expanded.of_rows(some, self.points.dtype)
             lower = rows.bound_squares(self.points)
             nearest, upper = find_lowest(lower, rows, self.points)

@@ -125,8 +125,8 @@ class SparseKMeans:
             is_changed[:] = False
             is_changed[before[moves]] = True
             is_changed[labels[moves]] = True
-        # the centre of an empty cluster stays
-        is_changed &= np.bincount(labels, minlength=n_centres) > 0
+        # a centre without mass stays
+        is_changed &= np.bincount(labels, weights=mass, minlength=n_centres) > 0
         self._moved = np.flatnonzero(is_changed)
         means = _mean_of_each(X, labels, self._moved, n_centres, mass)
         of_centre = np.arange(n_centres)
