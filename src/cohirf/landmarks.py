@@ -425,7 +425,8 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
 def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:
     """Return the squared distance of each pair of a row and a point, from exact differences."""
     squares = np.empty(len(rows))
-    step = LANDMARK.block_values // points.shape[1] + 1
+    n_cells = container_of(points).stored(points).size // points.shape[0] + 1
+    step = LANDMARK.block_values // n_cells + 1
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         differences = X[rows[block]].astype(np.float64) - points[numbers[block]].astype(np.float64)

@@ -54,7 +54,9 @@ class Columns:
         """Return the squared length of each point."""
         squares = np.einsum("ij,ij->j", self.array, self.array)
         if self.rest is not None:
-            squares += self.rest.power(2).sum(axis=0)
+            squares += np.bincount(
+                self.rest.indices, weights=self.rest.data**2, minlength=len(squares)
+            )
         return np.asarray(squares)
 
     def products(self, X: Any) -> NDArray[np.floating[Any]]:
