@@ -29,8 +29,8 @@ class BlockPolicy:
     # products of 13,000 questions with 1,400 and 2,000 points, shares from 1/16 to 1/64 took the
     # same time, and the whole array nearly twice as long.
     column_cells: int = 2**19
-    # the same for centres of K-Means, with which all rows are compared: of 308 centres, the
-    # array of all took no longer than that of frequent features
+    # the same for centres of K-Means, with which all rows are compared: of 308 centres, products
+    # with the array of all features took no longer
     centre_cells: int = 2**23
     frequent: float = 1 / 16
     device_cells: int = 2**26  # of a block of rows on a device
