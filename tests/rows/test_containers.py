@@ -7,6 +7,7 @@ from scipy import sparse
 from cohirf.rows import blocks
 from cohirf.rows.containers import container_of
 from cohirf.rows.members import find_exemplars
+from cohirf.rows.policy import BLOCK
 from cohirf.rows.storage import ArrayRows, ArrayWeights
 from places import PLACES
 
@@ -125,8 +126,11 @@ def test_weights_on_a_device_are_not_in_this_process(place):
     assert ArrayWeights(place.put(weights)).in_process is None
 
 
+@pytest.mark.parametrize("block_rows", [7, 2**14])
 @pytest.mark.parametrize("offset", [0.0, 1e7])
-def test_exemplars_of_sparse_rows_are_those_of_exact_differences(offset):
+def test_exemplars_of_sparse_rows_are_those_of_exact_differences(offset, block_rows, monkeypatch):
+    monkeypatch.setitem(vars(BLOCK), "bounded_rows", block_rows)
+    monkeypatch.setitem(vars(BLOCK), "exemplar_cells", 1)
     rng = np.random.default_rng(0)
     X = sparse.random_array((600, 40), density=0.2, rng=rng).toarray()
     X[:, 0] += offset  # expanded squares lose their digits
