@@ -47,6 +47,26 @@ def test_sparse_points_are_found_by_sparse_and_dense_rows():
     assert search.label(points).tolist() == list(range(len(points)))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n_features", [40, 4000])  # columns in an array, or frequent ones alone
+def test_sparse_points_are_compared_exactly(n_features, dtype):
+    rng = np.random.default_rng(0)
+    points = rng.random((600, n_features)) + 0.1
+    points[rng.random(points.shape) > rng.random(n_features) ** 20] = 0
+    points[300:600] = points[:300]
+    points[300:400] *= 1 + 1e-9  # a difference that float32 does not have
+    rows = points[:500].astype(dtype)
+    search = build_numbered(sparse.csr_array(points))
+    expected = cdist(rows.astype(np.float64), points).argmin(axis=1)
+    assert_array_equal(search.label(sparse.csr_array(rows)), expected)
+
+
+def test_centres_of_single_points_give_their_rows_to_these():
+    points = sparse.csr_array(np.eye(4))
+    cells = NestedCells(Cells(points, np.arange(4)), points, np.array([2, 0, 1, 3]))
+    assert cells.label(points).tolist() == [1, 2, 0, 3]
+
+
 @pytest.mark.parametrize("points_in", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("rows_in", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("n_features", [4, 20])

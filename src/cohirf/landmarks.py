@@ -42,6 +42,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.rows import ranges
 from cohirf.rows.arrays import Floats, as_array, take_rows, to_host
 from cohirf.rows.containers import container_of
+from cohirf.rows.containers.sparse_products import Columns
 from cohirf.rows.distances import DifferenceOffsets, find_offsets, measure_distances
 from cohirf.rows.grouping import IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.rows.metric_spaces import SPACES
@@ -170,7 +171,8 @@ class Expanded:
     """
 
     values: Any  # an array or a CSR matrix
-    # -2 x, 1 and |x|^2 for a row x; y, |y|^2 and 1 for a point y
+    # -2 x, 1 and |x|^2 for a row x; y, |y|^2 and 1 for a point y. Of CSR matrices, x alone, and
+    # -2 y as columns: a sparse product would take longer for the two that all have.
     terms: Any
     squares: Floats  # |x|^2 or |y|^2, less half of the error
     # how far a squared distance can be above its lower bound: the part due to this row or point
@@ -185,8 +187,10 @@ class Expanded:
     def of_points(cls, points: Any, dtype: Any = None) -> Expanded:
         """Expand points, in their type or in another one."""
         with np.errstate(over="ignore", invalid="ignore"):
-            converted = points if dtype is None else points.astype(dtype)
+            converted = points if dtype is None else points.astype(dtype, copy=False)
             squares, error = _square(converted)
+            if not container_of(points).is_dense:
+                return cls(points, Columns.of(-2 * converted), squares, error)
             return cls(
                 points, _join_terms(converted, squares, np.ones_like(squares)), squares, error
             )
@@ -197,6 +201,8 @@ class Expanded:
         with np.errstate(over="ignore", invalid="ignore"):
             converted = X.astype(dtype, copy=False)
             squares, error = _square(converted)
+            if not container_of(X).is_dense:
+                return cls(X, converted, squares, error)
             return cls(
                 X, _join_terms(-2 * converted, np.ones_like(squares), squares), squares, error
             )
@@ -215,10 +221,14 @@ class Expanded:
         negative.
 
         No squared distance is above its lower bound by more than the errors of its row and of its
-        point.
+        point. Bounds of sparse rows lack |x|^2, which is the same for all points of a row.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(as_array(self.terms @ points.terms.T))
+            if not self.has_all_cells:
+                lower: Floats = points.terms.products(self.terms)
+                lower += points.squares
+                return lower
+            return np.asarray(self.terms @ points.terms.T)
 
 
 def find_lowest(lower: Floats, rows: Expanded, points: Expanded) -> tuple[IntArray, Floats]:
@@ -262,11 +272,13 @@ def _square(X: Any) -> tuple[Floats, Floats]:
     Rounding changes a value by eps / 2 of its size, or by the smallest number. A scalar product of
     n features is rounded n times, and so are |x|^2 and |y|^2; means are rounded, and values can be
     converted to a shorter type. The factor 2 (n + 32) is more than all of this together, in each
-    direction.
+    direction. Features that are not stored are not rounded: of a sparse row and a sparse point,
+    each may count its own.
     """
     limits = np.finfo(X.dtype)
     squares: Floats = row_norms(X, squared=True)
-    error: Floats = 4 * (X.shape[1] + 32) * (limits.eps * squares + limits.smallest_normal)
+    n_terms = container_of(X).count_cells(X)
+    error: Floats = 4 * (n_terms + 32) * (limits.eps * squares + limits.smallest_normal)
     return squares - error / 2, error
 
 
@@ -294,7 +306,9 @@ class NearestLabel:
             points.shape[1] <= LANDMARK.tree_features and points.shape[0] > LANDMARK.tree_points
         )
         tree = KDTree(as_array(points)) if uses_tree else None
-        return cls(Expanded.of_points(points), labels, tree, offsets)
+        # bounds of sparse points are in float32, which decide nearly all rows in half of the time
+        dtype = None if container_of(points).is_dense else np.float32
+        return cls(Expanded.of_points(points, dtype), labels, tree, offsets)
 
     @cached_property
     def _short(self) -> ShortPoints | None:
@@ -302,6 +316,11 @@ class NearestLabel:
         if not self.points.has_all_cells:
             return None
         return ShortPoints.of(self.points.values, self.labels)
+
+    @cached_property
+    def _long(self) -> Expanded:
+        """Sparse points with terms in float64, for rows that float32 leaves undecided."""
+        return Expanded.of_points(self.points.values, np.float64)
 
     @cached_property
     def balls(self) -> Balls | None:
@@ -328,7 +347,7 @@ class NearestLabel:
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
 
         def label_some(block: slice) -> None:
-            found[block] = find(self.prepare(X[block]))
+            found[block] = find(self.prepare(take_rows(X, block)))
 
         has_few = len(self.labels) <= FEW_POINTS
         map_blocks(label_some, X.shape[0], BLOCK.thread_rows if has_few else LANDMARK.searched_rows)
@@ -356,7 +375,7 @@ class NearestLabel:
         if self.tree is not None:
             return np.asarray(self.labels[self.tree.query(as_array(X))[1]])
         if self._short is None:
-            return self._compare_with_all(X)
+            return self._search_sparse(X)
         found, undecided = self._short.label(X)
         found[undecided] = self._compare_with_all(X[undecided])
         return found
@@ -369,6 +388,23 @@ class NearestLabel:
             chunk = slice(start, start + step)
             rows = Expanded.of_rows(X[chunk], self.points.dtype)
             found[chunk] = _label_among(rows, self.points, self.labels)
+        return found
+
+    def _search_sparse(self, X: Any) -> IntArray:
+        """Return the label of the nearest of all sparse points."""
+        found = np.empty(X.shape[0], dtype=self.labels.dtype)
+        for chunk in row_blocks(len(found), LANDMARK.compared_values // len(self.labels) + 1):
+            some = take_rows(X, chunk)
+            rows = Expanded.of_rows(some, self.points.dtype)
+            lower = rows.bound_squares(self.points)
+            nearest, upper = find_lowest(lower, rows, self.points)
+            several = find_close(lower, nearest, upper)
+            undecided = several[find_undecided(lower[several], upper[several], self.labels)]
+            labels = self.labels[nearest]
+            if len(undecided):
+                rows = Expanded.of_rows(some[undecided], np.float64)
+                labels[undecided] = _label_among(rows, self._long, self.labels)
+            found[chunk] = labels
         return found
 
 
@@ -389,7 +425,8 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
 def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:
     """Return the squared distance of each pair of a row and a point, from exact differences."""
     squares = np.empty(len(rows))
-    step = LANDMARK.block_values // points.shape[1] + 1
+    n_cells = container_of(points).stored(points).size // points.shape[0] + 1
+    step = LANDMARK.block_values // n_cells + 1
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         differences = X[rows[block]].astype(np.float64) - points[numbers[block]].astype(np.float64)
@@ -643,7 +680,11 @@ class NestedCells:
         found = np.empty(X.shape[0], dtype=np.int64)
 
         def find_points(rows: IntArray) -> None:
-            found[rows] = self.parts[nearest[rows[0]]].label(X[rows])
+            part = self.parts[nearest[rows[0]]]
+            if len(part.labels) == 1:
+                found[rows] = part.labels[0]
+            else:
+                found[rows] = part.label(X[rows])
 
         of_centres = split(nearest)
         map_in_threads(

@@ -155,8 +155,11 @@ def test_weights_on_a_device_are_not_in_this_process(place):
     assert ArrayWeights(place.put(weights)).in_process is None
 
 
+@pytest.mark.parametrize("block_rows", [7, 2**14])
 @pytest.mark.parametrize("offset", [0.0, 1e7])
-def test_exemplars_of_sparse_rows_are_those_of_exact_differences(offset):
+def test_exemplars_of_sparse_rows_are_those_of_exact_differences(offset, block_rows, monkeypatch):
+    monkeypatch.setitem(vars(BLOCK), "bounded_rows", block_rows)
+    monkeypatch.setitem(vars(BLOCK), "exemplar_cells", 1)
     rng = np.random.default_rng(0)
     X = sparse.random_array((600, 40), density=0.2, rng=rng).toarray()
     X[:, 0] += offset  # expanded squares lose their digits
@@ -168,3 +171,28 @@ def test_exemplars_of_sparse_rows_are_those_of_exact_differences(offset):
     ]
     found = find_exemplars(ArrayRows(sparse.csr_array(X)), labels, sparse.csr_array(means))
     assert found.tolist() == expected
+
+
+@here
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+def test_the_rows_nearest_to_their_mean_are_measured_exactly(put, offset):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((600, 40), density=0.2, rng=rng).toarray()
+    X[:, 0] += offset  # expanded squares lose their digits
+    labels = rng.integers(0, 50, size=600)
+    means = np.stack([X[labels == label].mean(axis=0) for label in range(50)])
+    expected = ((X - means[labels]) ** 2).sum(axis=1)
+    found = container_of(put(means)).measure_own(put(X), put(means), labels)
+    for label in range(50):
+        own = labels == label
+        assert found[own].argmin() == expected[own].argmin()
+        assert found[own].min() == pytest.approx(expected[own].min(), rel=1e-12)
+
+
+@here
+@pytest.mark.parametrize("rows", [[7], [7, 0, 7]])
+def test_rows_are_multiplied_by_some_of_them(put, rows):
+    X = sparse.random_array((60, 40), density=0.2, rng=np.random.default_rng(0)).toarray()
+    found = container_of(put(X)).multiply_by_rows(put(X), np.array(rows))
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, X @ X[rows].T, atol=1e-14)

@@ -629,8 +629,8 @@ class Groups:
         Two groups of the same mass are equally near to their mean, and rounding must not decide
         which one is taken.
         """
-        difference = self.means - self.merged(label, n_labels).means[label]
-        distance = np.sqrt(container_of(difference).square_lengths(difference))
+        merged = self.merged(label, n_labels).means
+        distance = np.sqrt(container_of(merged).measure_own(self.means, merged, label))
         farthest = np.zeros(n_labels)
         np.maximum.at(farthest, label, distance)
         scores = -np.divide(

@@ -283,8 +283,7 @@ def _nearest_candidates(values: Any, centres: Any, nearest: IntArray) -> IntArra
     """
     distances = np.empty(len(nearest))
     for block in row_blocks(len(nearest)):
-        difference = values[block] - centres[nearest[block]]
-        distances[block] = container_of(difference).square_lengths(difference)
+        distances[block] = container_of(centres).measure_own(values[block], centres, nearest[block])
     order = np.lexsort((distances, nearest))
     return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])
 

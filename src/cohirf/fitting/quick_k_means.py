@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from cohirf.error_contexts import ignoring_warnings
 from cohirf.fitting.policy import QUICK
-from cohirf.rows.arrays import as_array, namespace, put_beside, take_rows, to_host
+from cohirf.rows.arrays import namespace, put_beside, take_rows, to_host
 from cohirf.rows.containers import container_of
 
 
@@ -87,7 +87,7 @@ def draw_far_rows(X: Any, sample_weight: Any, n_drawn: int, rng: Any) -> Any:
         n_new = container.drawn_at_once(n_found)
         chances = closest * weights
         rows = container_of(chances).draw_by_chance(chances, uniforms[n_found : n_found + n_new])
-        products = points @ as_array(take_rows(points, rows)).T
+        products = container.multiply_by_rows(points, rows)
         nearest = xp.take(squares, rows)[None, :] - 2 * products
         distances = squares + (nearest[:, 0] if n_new == 1 else xp.min(nearest, axis=1))
         closest = xp.maximum(distances if n_found == 0 else xp.minimum(closest, distances), zeros)

@@ -155,6 +155,10 @@ class Container:
         """
         raise NotImplementedError
 
+    def count_cells(self, X: Any) -> Any:
+        """Return how many cells each row stores: an array, or a number if all store as many."""
+        return X.shape[1]
+
     def square_lengths(self, X: Any) -> Any:
         """Return the squared length of each row."""
         raise NotImplementedError
@@ -162,6 +166,10 @@ class Container:
     def row_dots(self, left: Any, right: Any) -> Any:
         """Return the inner product of each row of ``left`` with that of ``right``, in float64."""
         raise NotImplementedError
+
+    def multiply_by_rows(self, X: Any, rows: Any) -> Any:
+        """Return the inner product of each row with each of some rows, as an array."""
+        return X @ self.take(X, rows).T
 
     def find_distinct(self, X: Any) -> tuple[IntArray, IntArray]:
         """Return the first of each of the distinct rows, and the number of each row's."""
@@ -293,6 +301,13 @@ class Container:
 
     def members(self, X: Any, labels: Any, n_clusters: int, mass: Any) -> Members:
         """Return rows with their clusters, for means and distances to them."""
+        raise NotImplementedError
+
+    def measure_own(self, X: Any, means: Any, labels: Any) -> Any:
+        """Return the squared distance of each row to the mean of its label.
+
+        Only of the rows that may be the nearest of their label must it keep all digits.
+        """
         raise NotImplementedError
 
     def find_near(self, means: Any) -> Callable[[Any, IntArray], Any]:

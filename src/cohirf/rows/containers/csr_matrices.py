@@ -13,11 +13,13 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cohirf.rows.blocks import FloatArray, IntArray
 from cohirf.rows.containers.container import Container
 from cohirf.rows.containers.numpy_arrays import NumpyArrays, largest_value
+from cohirf.rows.containers.sparse_products import Columns
 from cohirf.rows.grouping import best_by_label, count_by_label, sum_by_label
 from cohirf.rows.members import Members, Vectors
 from cohirf.rows.policy import BLOCK, DIGIT
@@ -36,7 +38,9 @@ class CsrMatrices(NumpyArrays):
     # ---- rows
 
     def take(self, X: Any, rows: Any) -> Any:
-        """Return some rows, with indices of 32 bits if they suffice."""
+        """Return some rows, with indices of 32 bits if they suffice; all without a copy."""
+        if isinstance(rows, slice) and rows == slice(0, X.shape[0]):
+            return self.narrow(X)
         return self.narrow(X[rows])
 
     def take_columns(self, X: Any, columns: IntArray, out: Any = None) -> Any:
@@ -56,6 +60,8 @@ class CsrMatrices(NumpyArrays):
 
     def like(self, X: Any, values: Any) -> Any:
         """Return an array or CSR matrix as a CSR matrix of the same class."""
+        if type(values) is type(X):
+            return values
         return type(X)(values)
 
     def dense(self, X: Any) -> Any:
@@ -141,6 +147,10 @@ class CsrMatrices(NumpyArrays):
         shifted = X[:, columns].toarray() - means[columns]
         return sparse.hstack([X[:, others], shifted], format="csr")
 
+    def count_cells(self, X: Any) -> Any:
+        """Return how many cells each row stores, in the type of the rows."""
+        return np.diff(X.indptr).astype(X.dtype)
+
     def square_lengths(self, X: Any) -> Any:
         """Return the squared length of each row."""
         return sparse_dots(X, X)
@@ -148,6 +158,18 @@ class CsrMatrices(NumpyArrays):
     def row_dots(self, left: Any, right: Any) -> Any:
         """Return the inner product of each row of ``left`` with that of ``right``."""
         return sparse_dots(left, right)
+
+    def multiply_by_rows(self, X: Any, rows: Any) -> Any:
+        """Return the inner product of each row with each of some rows, as an array.
+
+        A matrix of one row takes longer to make than the products.
+        """
+        if len(rows) > 1:
+            return (X @ X[rows].T).toarray()
+        column = np.zeros(X.shape[1], dtype=X.dtype)
+        cells = slice(X.indptr[rows[0]], X.indptr[rows[0] + 1])
+        np.add.at(column, X.indices[cells], X.data[cells])
+        return (X @ column)[:, None]
 
     def find_two_valued(self, X: Any) -> Any:
         """Return no column: those of a sparse matrix are not compared."""
@@ -190,7 +212,13 @@ class CsrMatrices(NumpyArrays):
 
     def square_pairs(self, X: Any) -> FloatArray:
         """Return the squared distances of all pairs of rows."""
-        squares = euclidean_distances(X, squared=True)
+        X = X.astype(np.float64, copy=False)
+        lengths = row_norms(X, squared=True)
+        squares = -2 * (X @ X.T).toarray()
+        squares += lengths[:, None]
+        squares += lengths
+        np.maximum(squares, 0, out=squares)
+        np.fill_diagonal(squares, 0)
         # rounding can make them asymmetric
         return np.asarray(np.minimum(squares, squares.T))
 
@@ -223,23 +251,25 @@ class CsrMatrices(NumpyArrays):
     # ---- clusters
 
     def move_centres(self, X: Any, mass: Any, centres: Any, n_passes: int) -> Any:
-        """Return the centres after passes of K-Means, a CSR matrix; those of empty clusters stay.
+        """Return the centres after passes of K-Means, a CSR matrix; those without mass stay.
 
         Products of sparse rows with all centres at once take a fifth of the time of scikit-learn's
         K-Means, which compares a row with one centre after the other.
         """
         moved = sparse.csr_array(centres).astype(np.float64)
+        n_centres = moved.shape[0]
         labels: Any = None
         for _ in range(n_passes):
             before = labels
             labels = _find_nearest_by_products(X, moved)
             if before is not None and (labels == before).all():
                 break
-            present, number = self.compress(labels, moved.shape[0])
-            means = self.members(X, number, len(present), mass).means(mass)
-            of_centre = np.arange(moved.shape[0])
-            of_centre[present] = moved.shape[0] + np.arange(len(present))
-            moved = sparse.vstack([moved, means], format="csr")[of_centre]
+            members = self.members(X, labels, n_centres, mass)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                means = members.means(mass)
+            number = np.arange(n_centres)
+            number[members.cluster_mass() > 0] += n_centres
+            moved = sparse.vstack([moved, means], format="csr")[number]
         return moved
 
     def label_by_some(
@@ -247,6 +277,20 @@ class CsrMatrices(NumpyArrays):
     ) -> Any:
         """Return the labels that K-Means by products of some rows gives to all."""
         return Container.label_by_some(self, X, some, mass, centres, n_passes)
+
+    def measure_own(self, X: Any, means: Any, labels: IntArray) -> FloatArray:
+        """Return the squared distance of each row to the mean of its label.
+
+        The expanded square tells which rows are not the nearest of their label; only those that may
+        be are subtracted from the mean, which has the cells of many rows.
+        """
+        points = X.astype(np.float64, copy=False)
+        vectors = SparseVectors.of(means.astype(np.float64, copy=False))
+        squares, error = _bound_own(points, vectors, labels)
+        near = _find_near(squares, error, labels, means.shape[0])
+        difference = X[near] - means[labels[near]]
+        squares[near] = sparse_dots(difference, difference)
+        return squares
 
     def find_near(self, means: Any) -> Callable[[Any, IntArray], Any]:
         """Return a function that excludes rows by expanded squares.
@@ -257,13 +301,8 @@ class CsrMatrices(NumpyArrays):
 
         def find(points: Any, own: IntArray) -> IntArray:
             points = points.astype(np.float64, copy=False)
-            squares = vectors.squared_distances(points, own)
-            sizes = sparse_dots(points, points) + vectors.squared_norms[own]
-            # each of the sums has at most as many terms as there are features
-            error = 4 * (points.shape[1] + 32) * np.finfo(np.float64).eps * sizes
-            highest = np.full(means.shape[0], np.inf)
-            np.minimum.at(highest, own, squares + error)
-            return np.flatnonzero(~(squares - error > highest[own]))
+            squares, error = _bound_own(points, vectors, own)
+            return _find_near(squares, error, own, means.shape[0])
 
         return find
 
@@ -283,8 +322,9 @@ class CsrMembers(Members):
             (weights, self.labels, np.arange(len(weights) + 1)),
             shape=(len(weights), self.n_clusters),
         )
-        scale = sparse.diags_array(1 / self.cluster_mass())
-        return (scale @ (one_hot.T.tocsr() @ self.X.astype(np.float64, copy=False))).tocsr()
+        means = one_hot.T.tocsr() @ self.X.astype(np.float64, copy=False)
+        means.data *= np.repeat(1 / self.cluster_mass(), np.diff(means.indptr))
+        return means
 
     def vectors(self, means: Any) -> Vectors:
         """Return vectors of clusters, to compare rows with."""
@@ -372,6 +412,26 @@ def sparse_dots(left: Any, right: Any) -> FloatArray:
     return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
 
 
+def _bound_own(points: Any, vectors: SparseVectors, own: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the squared distance of each row to the vector of its label, from the expanded
+    square, and its largest error.
+    """
+    lengths = sparse_dots(points, points)
+    squared_norms = vectors.squared_norms[own]
+    squares = lengths - 2 * vectors.dots(points, own) + squared_norms
+    # each of the sums has at most as many terms as there are features
+    n_terms = points.shape[1] + 32
+    error: FloatArray = 4 * n_terms * np.finfo(np.float64).eps * (lengths + squared_norms)
+    return squares, error
+
+
+def _find_near(squares: FloatArray, error: FloatArray, labels: IntArray, n_labels: int) -> IntArray:
+    """Return the rows that may be the nearest of their label."""
+    highest = np.full(n_labels, np.inf)
+    np.minimum.at(highest, labels, squares + error)
+    return np.flatnonzero(~(squares - error > highest[labels]))
+
+
 def _without_empty_columns(points: Any) -> FloatArray:
     """Return a few rows as an array of the columns that they have cells in."""
     columns, place = np.unique(points.indices, return_inverse=True)
@@ -384,8 +444,7 @@ def _without_empty_columns(points: Any) -> FloatArray:
 def _find_nearest_by_products(X: Any, points: Any) -> IntArray:
     """Return the number of the point nearest to each row, up to rounding.
 
-    Products are in float32, unless a column is far from zero: they would lose their digits. Points
-    become the columns of an array, which most centres of text fill to a tenth or less.
+    Products are in float32, unless a column is far from zero: they would lose their digits.
     """
     points = sparse.csr_array(points)
     means, variances = mean_variance_axis(points, axis=0)
@@ -393,11 +452,11 @@ def _find_nearest_by_products(X: Any, points: Any) -> IntArray:
     dtype = np.float64 if is_far else np.float32
     # squares neither overflow nor vanish
     largest = max(largest_value(X.data), largest_value(points.data))
-    columns = _scale(points, largest, dtype).T.toarray(order="C")
-    half_squares = np.einsum("ij,ij->j", columns, columns) / 2
+    columns = Columns.of(_scale(points, largest, dtype), BLOCK.centre_cells)
+    half_squares = columns.square_lengths() / 2
 
     def find(block: slice) -> IntArray:
-        closeness = _scale(X[block], largest, dtype) @ columns
+        closeness = columns.products(_scale(X[block], largest, dtype))
         closeness -= half_squares
         nearest: IntArray = closeness.argmax(axis=1)
         return nearest

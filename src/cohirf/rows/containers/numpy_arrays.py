@@ -420,6 +420,11 @@ class NumpyArrays(Container):
         """Return rows with their clusters."""
         return ArrayMembers(X, labels, n_clusters, mass)
 
+    def measure_own(self, X: Any, means: Any, labels: Any) -> Any:
+        """Return the squared distance of each row to the mean of its label."""
+        difference = X - means[labels]
+        return self.square_lengths(difference)
+
     def find_near(self, means: Any) -> Callable[[Any, IntArray], Any]:
         """Return a function that returns all rows: to compare them takes no longer than to look."""
         return lambda points, own: slice(None)
@@ -428,15 +433,20 @@ class NumpyArrays(Container):
         """Return the row of each label that is nearest to its mean, from blocks of rows."""
         n_labels = means.shape[0]
         find_near = container_of(means).find_near(means)
+        row_cells = container_of(means).stored(means).size // max(1, n_labels)
+        most_rows = max(1, n_labels, BLOCK.exemplar_cells // max(1, row_cells))
 
         def measure(block: slice) -> tuple[IntArray, FloatArray]:
             clustered = block.start + np.flatnonzero(labels[block] >= 0)
             points = rows.take(clustered)
             near = find_near(points, labels[clustered])
             clustered = clustered[near]
+            points = points[near]
             own = labels[clustered]
-            difference = points[near] - means[own]
-            distances = container_of(difference).row_dots(difference, difference)
+            distances = np.empty(len(own))
+            for some in row_blocks(len(own), most_rows):
+                difference = points[some] - means[own[some]]
+                distances[some] = container_of(difference).row_dots(difference, difference)
             shortest = np.full(n_labels, np.inf)
             np.minimum.at(shortest, own, distances)
             found = np.full(n_labels, -1)
@@ -445,8 +455,10 @@ class NumpyArrays(Container):
             found[own[best]] = clustered[best]
             return found, shortest
 
-        row_cells = container_of(means).stored(means).size // max(1, n_labels)
-        block_rows = max(1, n_labels, BLOCK.exemplar_cells // max(1, row_cells))
+        if container_of(means).is_dense:
+            block_rows = most_rows
+        else:  # of which few are near
+            block_rows = max(most_rows, BLOCK.bounded_rows)
         parts = row_blocks(rows.n_rows, block_rows)
         if is_in_memory(rows):
             measured = map_in_groups(measure, parts)
