@@ -114,6 +114,22 @@ class NeighbourGraph:
         return len(self.mass)
 
     @cached_property
+    def is_hub(self) -> NDArray[np.bool_]:
+        """Whether each point is a hub: among the neighbours of most other points.
+
+        An empty text is one: it is at distance 1 from each text of unit length, and most of these
+        are farther from each other. The last neighbours, and those as near, do not count: of many
+        equally near points, any could be neighbours.
+        """
+        n_neighbours = self.neighbours.shape[1]
+        if n_neighbours == 0:
+            return np.zeros(self.n_points, dtype=bool)
+        is_nearer = self.distances < (1 - ROUNDING) * self.distances[:, -1:]
+        popularity = np.bincount(self.neighbours[is_nearer], minlength=self.n_points)
+        most = max(GRAPH.hub_share * self.n_points, GRAPH.hub_popularity * n_neighbours)
+        return np.asarray(popularity > most)
+
+    @cached_property
     def radius(self) -> FloatArray:
         """Distance of each point to its third neighbour, or to the last one if there are fewer."""
         if self.distances.shape[1] == 0:

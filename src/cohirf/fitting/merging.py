@@ -342,6 +342,19 @@ class SampleOfFit:
         """Return some of the rows."""
         return SampleOfFit(self.rows[some], self.values[some], self.leaves[some], self.mass[some])
 
+    def without_hubs(self) -> SampleOfFit:
+        """Return the rows that are not among the neighbours of most others.
+
+        Merges along a graph follow hubs, and most rows of the data are nearest to one of them, as
+        the rows of the sample are.
+        """
+        if len(self.rows) < 2:
+            return self
+        graph = self.compared.graph
+        if not graph.is_hub.any():
+            return self
+        return self.at(np.flatnonzero(~graph.is_hub[graph.point_of_row]))
+
     def has_rows_of(self, other: SampleOfFit) -> bool:
         """Return whether both samples have the same rows with the same masses."""
         return np.array_equal(self.rows, other.rows) and np.array_equal(self.mass, other.mass)
@@ -364,10 +377,10 @@ def choose_first(
     n_rows = min(count_graph_rows(data.n_features), population.n_rows)
     rows, mass = population.draw_by_weight(n_rows, generator_at(entropy, Draw.CHOICE, n_rows))
     values = fill_missing(to_host(data.rows.take(rows)), data.column_means)
-    sample = SampleOfFit(rows, values, rows[:0], mass)
+    sample = SampleOfFit(rows, values, np.full(len(rows), -1), mass)  # no row has a leaf yet
     min_share = find_min_share(settings, population)
     rng = generator_at(entropy, Draw.CHOICE)
-    return choose_number(sample.compared, rng, min_share), sample
+    return choose_number(sample.without_hubs().compared, rng, min_share), sample
 
 
 def find_min_share(settings: Settings, population: Population) -> float:
@@ -449,10 +462,10 @@ class Chooser:
             return division
         return refined.with_far_rows_last(min_share)
 
-    @property
+    @cached_property
     def sample(self) -> SampleOfFit:
-        """The rows whose graph tells which merge fits."""
-        return self.draw(count_graph_rows(self.n_features))
+        """The rows whose graph tells which merge fits; hubs tell nothing."""
+        return self.draw(count_graph_rows(self.n_features)).without_hubs()
 
     def compare(
         self,
