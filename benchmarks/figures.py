@@ -93,6 +93,7 @@ COMMANDS = (
     Command("quality", "quality.clustbench", "", ("suite", "suite_lost", "suite_sets"), 0.8),
     Command("quality", "quality.held_out", "", ("held_out",), 0.9),
     Command("quality", "quality.held_out", "--number", ("held_out_number",), 5),
+    Command("quality", "quality.quick_iterations", "", ("quick_iterations",), 10),
     Command("quality", "quality.answers", "--batches 1", ("answers", "answers_sets"), 10, True),
     Command(
         "quality", "quality.answers", "--batches 8 40 --seeds 3", ("answers_in_batches",), 40, True

@@ -1,6 +1,6 @@
 """How many iterations does the K-Means of the default need where there are many clusters?
 
-    python -m benchmarks.quality.quick_iterations [--sets 80] [--seeds 2] [--jobs 1] [--write]
+    python -m benchmarks.quality.quick_iterations [--sets 60] [--seeds 2] [--jobs 1] [--write]
 
 Sets with more than 16 clusters, so that each view seeks more than 64: those of the public suite and
 of the real data in COHIRF_DATA, and random mixtures of 17 to 150 clusters with 20,000 rows, as
@@ -92,7 +92,7 @@ def summarize(found: np.ndarray) -> list[list[str]]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--sets", type=int, default=80, help="random ones")
+    parser.add_argument("--sets", type=int, default=60, help="random ones")
     parser.add_argument("--seeds", type=int, default=2, help="fits of each set")
     parser.add_argument("--jobs", type=int, default=1)
     add_write_option(parser)
