@@ -247,3 +247,12 @@ def test_a_pair_of_opposite_sparse_rows_is_fitted():
         sparse.csr_matrix([[1.0, 0.0], [-1.0, 0.0]])
     )
     assert model.labels_.tolist() == [0, 0]
+
+
+def test_cells_of_sparse_rows_that_are_stored_twice_are_added_up():
+    X = sparse.random(500, 40, density=0.2, format="csr", random_state=0)
+    halves = np.repeat(X.data / 2, 2) + np.tile([1.0, -1.0], X.nnz)
+    twice = sparse.csr_matrix((halves, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+    labels = CoHiRF(n_clusters=4, random_state=0).fit_predict(twice)
+    np.testing.assert_array_equal(labels, CoHiRF(n_clusters=4, random_state=0).fit_predict(X))
+    assert twice.nnz == 2 * X.nnz  # the user's matrix stays

@@ -310,3 +310,10 @@ def test_rows_belong_to_the_nearest_point_of_their_nearest_centre():
     for n_threads in (1, 3):
         with on_threads(n_threads):
             assert_array_equal(cells.label(rows), distances.argmin(axis=1))
+
+
+def test_sparse_rows_whose_products_overflow_in_float32_find_their_point():
+    points = np.zeros((3, 50))
+    points[0, 0], points[1, 0], points[2, 1] = 1.8e19, 1e19, 1
+    rows = sparse.csr_array(np.eye(1, 50) * 1e19)
+    assert build_numbered(sparse.csr_array(points)).label(rows).tolist() == [1]

@@ -19,8 +19,8 @@ row. The other rows are compared with points: by a k-d tree if there are few fea
 with the points of the nearest ball, and then of each other ball that can still contain the nearest
 point.
 
-What balls do not decide, or all rows if there are few points, is compared in float32 before: see
-``rows/short_points.py``. So the bounds of this file are those of few rows.
+What balls do not decide, or all rows if there are few points, is compared in float32 before; dense
+rows by ``rows/short_points.py``, so that the bounds of this file are those of few of them.
 """
 
 from __future__ import annotations
@@ -277,6 +277,8 @@ def _square(X: Any) -> tuple[Floats, Floats]:
     """
     limits = np.finfo(X.dtype)
     squares: Floats = row_norms(X, squared=True)
+    # a product with such a row or point may overflow, and its bound would be infinite
+    squares[squares > limits.max / 8] = np.inf
     n_terms = container_of(X).count_cells(X)
     error: Floats = 4 * (n_terms + 32) * (limits.eps * squares + limits.smallest_normal)
     return squares - error / 2, error
@@ -425,8 +427,10 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
 def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:
     """Return the squared distance of each pair of a row and a point, from exact differences."""
     squares = np.empty(len(rows))
-    n_cells = container_of(points).stored(points).size // points.shape[0] + 1
-    step = LANDMARK.block_values // n_cells + 1
+    n_cells = max(
+        container_of(some).stored(some).size // max(1, some.shape[0]) for some in (X, points)
+    )
+    step = LANDMARK.block_values // (n_cells + 1) + 1
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         differences = X[rows[block]].astype(np.float64) - points[numbers[block]].astype(np.float64)

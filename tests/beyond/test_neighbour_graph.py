@@ -7,6 +7,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import euclidean_distances
 
+from cohirf import CoHiRF
 from cohirf.beyond.neighbour_graph import NeighbourGraph, normalised_cuts
 from cohirf.beyond.policy import GRAPH
 from cohirf.engines.local import threads_of_fit
@@ -145,3 +146,17 @@ def test_a_border_where_rows_are_thin_is_a_valley():
     valleys = NeighbourGraph(X).valleys(np.stack([between, through, whole]))
     assert valleys[0] > 0.75 > valleys[1]
     assert valleys[2] == 1
+
+
+def test_parts_at_a_distance_near_the_last_digit_are_joined():
+    rng = np.random.default_rng(22)
+    side = rng.normal(size=2)
+    side /= np.linalg.norm(side)
+    gap = 10.0 ** rng.uniform(-13.5, -12.3)
+    one, two = (
+        place + rng.normal(size=(size, 2)) * gap * 0.05
+        for place, size in ((side, 12), (side * (1 + gap), 100))
+    )
+    middle = np.linspace(-0.999, 0.999, 30)[:, None] * side
+    X = np.vstack([one, -one, middle, two])
+    assert len(np.unique(CoHiRF(n_clusters=2, random_state=0).fit_predict(X))) == 2

@@ -46,9 +46,15 @@ class TestHubs:
     def test_hubs_are_left_out_of_the_sample(self):
         X, _ = self.texts_and_empty_ones(20)
         sample = SampleOfFit(np.arange(1000), X, np.arange(1000), np.ones(1000))
-        assert sample.without_hubs().rows.tolist() == list(range(20, 1000))
+        for n_clusters in (None, 5):
+            assert sample.without_hubs(n_clusters).rows.tolist() == list(range(20, 1000))
+
+    def test_a_hub_as_heavy_as_a_cluster_stays(self):
+        X, _ = self.texts_and_empty_ones(20)
+        sample = SampleOfFit(np.arange(1000), X, np.arange(1000), np.ones(1000))
+        assert sample.without_hubs(50) is sample  # of 20 rows each
 
     def test_a_sample_without_hubs_stays(self):
         for X in (np.zeros((1, 2)), np.arange(12.0)[:, None], np.eye(300)):
             sample = SampleOfFit(np.arange(len(X)), X, np.arange(len(X)), np.ones(len(X)))
-            assert sample.without_hubs() is sample
+            assert sample.without_hubs(None) is sample

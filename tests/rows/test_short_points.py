@@ -95,6 +95,35 @@ def test_blocks_and_threads_do_not_change_what_is_found(n_points, monkeypatch):
         assert_array_equal(again[decided], found[decided])
 
 
+@pytest.mark.parametrize("n_points", [20, 200])
+def test_of_equal_points_the_first_has_the_rows_whatever_the_block(n_points):
+    rng = np.random.default_rng(0)
+    points = np.tile(rng.integers(0, 4, (n_points // 2, 3)).astype(float), (2, 1))
+    X = rng.integers(0, 4, (500, 3)).astype(float)
+    first = cdist(X, points).argmin(axis=1)
+    search = numbered(points)
+    assert_array_equal(search.compare_exactly(X), first)
+    assert [int(search.compare_exactly(row[None])[0]) for row in X] == first.tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-310, 1e-300, 1e300])
+def test_the_smallest_and_largest_values_find_a_point_without_a_warning(size):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    search = numbered(X[:5] * size)
+    search.label(X * size)
+    search.compare_exactly(X * size)
+    search.compare_exactly(X / size if size > 1 else X * 1e300)
+
+
+def test_a_common_offset_below_float32_loses_no_digits():
+    X = 1e-50 + 1e-58 * np.random.default_rng(0).normal(size=(1000, 4))
+    found, undecided = numbered(X[:9]).label(X)
+    nearest = cdist((X - 1e-50) * 1e58, (X[:9] - 1e-50) * 1e58).argmin(axis=1)
+    found[undecided] = numbered(X[:9]).compare_exactly(X[undecided])
+    assert_array_equal(found, nearest)
+
+
 def test_no_rows_have_no_labels():
     found, undecided = numbered(np.eye(3)).label(np.empty((0, 3)))
     assert len(found) == len(undecided) == 0

@@ -30,6 +30,7 @@ from cohirf.engines.dask import is_usable
 from cohirf.engines.ray import is_ray, refuse_unready
 from cohirf.parameters import Parameters
 from cohirf.rows.arrays import is_dask, is_on_device, is_torch, namespace, narrow_indices, to_host
+from cohirf.rows.containers import container_of
 from cohirf.sources import GraphSource, ScaledSource, Source
 from cohirf.sources.scaled import unit_rows
 from cohirf.validation import Columns
@@ -264,5 +265,6 @@ def _check_array(
         raise
     allow_nan = allow_nan and parameters.take_nan and parameters.metric != "cosine"
     validation.check_finite(X, columns.names, allow_nan=allow_nan)
+    X = container_of(X).merge_repeated(X)
     X = unit_rows(X) if parameters.metric == "cosine" else X
     return narrow_indices(X), columns

@@ -342,18 +342,22 @@ class SampleOfFit:
         """Return some of the rows."""
         return SampleOfFit(self.rows[some], self.values[some], self.leaves[some], self.mass[some])
 
-    def without_hubs(self) -> SampleOfFit:
-        """Return the rows that are not among the neighbours of most others.
+    def without_hubs(self, n_clusters: int | None) -> SampleOfFit:
+        """Return the rows without hubs, which are among the neighbours of most other rows.
 
-        Merges along a graph follow hubs, and most rows of the data are nearest to one of them, as
-        the rows of the sample are.
+        The neighbours of a hub have nothing in common but the hub, so merges along it mean nothing,
+        and as a point of the sample it would take most rows of the data. But one that is as heavy
+        as a cluster is one: a hub stays if it has the mean mass of so many clusters.
         """
         if len(self.rows) < 2:
             return self
         graph = self.compared.graph
-        if not graph.is_hub.any():
+        is_left_out = graph.is_hub
+        if n_clusters is not None:
+            is_left_out = is_left_out & (n_clusters * graph.mass < graph.mass.sum())
+        if not is_left_out.any():
             return self
-        return self.at(np.flatnonzero(~graph.is_hub[graph.point_of_row]))
+        return self.at(np.flatnonzero(~is_left_out[graph.point_of_row]))
 
     def has_rows_of(self, other: SampleOfFit) -> bool:
         """Return whether both samples have the same rows with the same masses."""
@@ -380,7 +384,7 @@ def choose_first(
     sample = SampleOfFit(rows, values, np.full(len(rows), -1), mass)  # no row has a leaf yet
     min_share = find_min_share(settings, population)
     rng = generator_at(entropy, Draw.CHOICE)
-    return choose_number(sample.without_hubs().compared, rng, min_share), sample
+    return choose_number(sample.without_hubs(None).compared, rng, min_share), sample
 
 
 def find_min_share(settings: Settings, population: Population) -> float:
@@ -464,8 +468,8 @@ class Chooser:
 
     @cached_property
     def sample(self) -> SampleOfFit:
-        """The rows whose graph tells which merge fits; hubs tell nothing."""
-        return self.draw(count_graph_rows(self.n_features)).without_hubs()
+        """The rows whose graph tells which merge fits, without light hubs."""
+        return self.draw(count_graph_rows(self.n_features)).without_hubs(self.n_clusters)
 
     def compare(
         self,

@@ -22,13 +22,13 @@ class BlockPolicy:
     small_sums: int = 4
     exemplar_cells: int = 2**19  # of rows that are compared with the means of their clusters
     paired_cells: int = 2**20  # of squared distances whose least is sought, at a time
-    # Sparse rows of which bounds exclude all but the nearest ones before: each block has at least
-    # one of each cluster. Blocks of 100 rows took two thirds of a fit of 200,000 rows.
+    # Bounds leave few of these sparse rows, but at least one of each cluster in each block, so
+    # blocks are large: with 100 rows, exemplars took two thirds of a fit of 200,000 rows.
     bounded_rows: int = 2**14
     product_cells: int = 2**20  # of products of sparse rows with points
-    # of sparse points: of more, only features that a share of them has are in an array. In
-    # products of 13,000 questions with 1,400 and 2,000 points, shares from 1/16 to 1/64 took the
-    # same time, and the whole array nearly twice as long.
+    # Up to so many cells, an array has all features of sparse points; beyond, only those that more
+    # than a share of the points have. In products of 13,000 questions with 1,400 and 2,000 points,
+    # shares from 1/16 to 1/64 took the same time, and the whole array nearly twice as long.
     column_cells: int = 2**19
     # the same for centres of K-Means, with which all rows are compared: of 308 centres, products
     # with the array of all features took no longer

@@ -1,8 +1,8 @@
 """Points in float32, whose distances tell the nearest point of nearly every row.
 
 Products of float32 take half the time of those of float64. Rows and points are shifted by the mean
-of the points and scaled, so that few digits are lost and nothing overflows near the points. What
-rounding leaves undecided is told, and has to be compared again.
+of the points and scaled, so that few digits are lost, and values near the points do not overflow.
+What rounding leaves undecided is told, and has to be compared again.
 
 A block of distances fits the cache of a processor core: in memory, each of the passes over it would
 take longer than the product that made it.
@@ -23,14 +23,16 @@ from cohirf.rows.threads import count_threads
 Float32s = NDArray[np.float32]
 
 FEW_POINTS = 64  # each has a long row of distances: up to twice as fast as a short row for each row
-# distances of a block: 2 MB, which fit the cache. Twice as many took up to 1.4 times as long.
+# Distances of a block: 2 MB, about a cache. Twice as many took up to 1.4 times as long.
 CACHED_DISTANCES = 2**19
 CACHED_ROWS = 2**13  # of a block, at most
 # The same for each of several threads. They wait for each other between the steps of a block: with
 # 16 threads, and blocks that fit the cache, a fit with 100 clusters took twice as long.
 SHARED_DISTANCES = 2**21
 SHARED_ROWS = 2**15
+BLOCK_CELLS = 2**22  # of a block of rows, at most: 16 MB
 LARGE = 2.0**30  # the squares of values up to this, and of their inverse, are normal numbers
+LARGEST_EXPONENT = 1023  # of float64
 SMALLEST_ERROR = 2.0**-100  # of products of numbers that are almost 0
 
 
@@ -56,13 +58,14 @@ class ShortPoints:
         """Prepare finite points."""
         with np.errstate(over="ignore", invalid="ignore"):
             origin = points.mean(axis=0, dtype=np.float64)
-            if np.abs(origin).max() < LARGE:  # so that rows of float32 need not be converted
-                origin = origin.astype(np.float32)
+            farthest = np.abs(origin).max()
+            if farthest == 0 or 1 / LARGE < farthest < LARGE:
+                origin = origin.astype(np.float32)  # so that rows of float32 need no conversion
             shifted = points - origin.astype(np.float64)
             largest = np.abs(shifted).max()
             scale = 1.0
             if not 1 / LARGE < largest < LARGE:
-                scale = np.ldexp(1.0, -np.frexp(largest)[1])
+                scale = np.ldexp(1.0, min(LARGEST_EXPONENT, -int(np.frexp(largest)[1])))
             shifted *= scale
             short = shifted.astype(np.float32)
             squares = np.square(short, dtype=np.float64).sum(axis=1)
@@ -85,7 +88,11 @@ class ShortPoints:
         """
         alone = count_threads() == 1
         n_points = len(self.labels)
-        most_rows = min(len(X), CACHED_ROWS if alone else SHARED_ROWS)
+        most_rows = min(
+            len(X),
+            CACHED_ROWS if alone else SHARED_ROWS,
+            BLOCK_CELLS // X.shape[1] + 1,
+        )
         step = min(most_rows, (CACHED_DISTANCES if alone else SHARED_DISTANCES) // n_points + 1)
         compare = self._compare
         if n_points <= FEW_POINTS:
@@ -106,11 +113,26 @@ class ShortPoints:
         return self.labels[nearest], np.concatenate(undecided)
 
     def compare_exactly(self, X: NDArray[Any]) -> IntArray:
-        """Return the label of the point nearest to each row, by products of float64."""
-        shifted = self._shift(X)
-        squares = shifted @ (-2 * self.shifted.T)
-        squares += np.square(self.shifted).sum(axis=1)
-        nearest: IntArray = self.labels[squares.argmin(axis=1)]
+        """Return the label of the point nearest to each row, the first of equally near ones.
+
+        Products of float64 tell which points it can be, and differences which it is: the result
+        does not depend on the other rows.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = self._shift(X)
+            squares = np.square(self.shifted).sum(axis=1)
+            rounded = _bound_rounding(X.shape[1], np.float64)
+            error = 2 * rounded * (np.square(rows).sum(axis=1)[:, None] + squares)
+            lower = rows @ (-2 * self.shifted.T) + squares - error
+            upper = (lower + 2 * error).min(axis=1)
+            row, point = np.nonzero(~(lower > upper[:, None]))  # NaN never is above
+            distances = np.empty(len(row))
+            for pairs in row_blocks(len(row), BLOCK_CELLS // X.shape[1] + 1):
+                difference = rows[row[pairs]] - self.shifted[point[pairs]]
+                distances[pairs] = np.einsum("ij,ij->i", difference, difference)
+        order = np.lexsort((distances, row))  # stable
+        first = order[np.flatnonzero(np.diff(row, prepend=-1))]
+        nearest: IntArray = self.labels[point[first]]
         return nearest
 
     def _shift(self, X: NDArray[Any]) -> NDArray[np.float64]:
@@ -168,10 +190,12 @@ class ShortPoints:
         return np.asarray(self.rounding * np.einsum("ij,ij->i", values, values))
 
 
-def _bound_rounding(n_features: int) -> float:
+def _bound_rounding(n_features: int, dtype: Any = np.float32) -> float:
     """Return how far rounding can change the squared distances of a row, relative to its square.
 
     With n features, 2 x.y is rounded n times, as |y|^2 is, and x and y are rounded once before. The
-    factor n + 32 is more than all of this together, if points have twice as much.
+    factor n + 32 is more than all of this together, if points have twice as much. The square of the
+    row is rounded, too.
     """
-    return float((n_features + 32) * np.finfo(np.float32).eps)
+    unit = float(np.finfo(dtype).eps)
+    return (n_features + 32) * unit / max(0.5, 1 - n_features * unit / 2)

@@ -321,7 +321,7 @@ class Container:
         raise NotImplementedError
 
     def move_centres(self, X: Any, mass: Any, centres: FloatArray, n_passes: int) -> FloatArray:
-        """Return the centres after passes of K-Means; those of empty clusters may be left out."""
+        """Return the centres after passes of K-Means; empty ones may stay or be left out."""
         raise NotImplementedError
 
     def label_by_some(

@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from cohirf.rows.blocks import FloatArray, IntArray
+from cohirf.rows.blocks import FloatArray, IntArray, row_blocks
 from cohirf.rows.containers.container import Container
 from cohirf.rows.containers.numpy_arrays import NumpyArrays, largest_value
 from cohirf.rows.containers.sparse_products import Columns
@@ -181,7 +181,9 @@ class CsrMatrices(NumpyArrays):
         return columns, X[:, columns]
 
     def merge_repeated(self, X: Any) -> Any:
-        """Return a copy of the rows with each cell stored once."""
+        """Return the rows with each cell stored once; a copy if some are stored several times."""
+        if X.has_canonical_format:
+            return X
         X = X.copy()
         X.sum_duplicates()
         return X
@@ -288,8 +290,11 @@ class CsrMatrices(NumpyArrays):
         vectors = SparseVectors.of(means.astype(np.float64, copy=False))
         squares, error = _bound_own(points, vectors, labels)
         near = _find_near(squares, error, labels, means.shape[0])
-        difference = X[near] - means[labels[near]]
-        squares[near] = sparse_dots(difference, difference)
+        mean_cells = means.nnz // max(1, means.shape[0])
+        for block in row_blocks(len(near), BLOCK.exemplar_cells // (mean_cells + 1) + 1):
+            some = near[block]
+            difference = X[some] - means[labels[some]]
+            squares[some] = sparse_dots(difference, difference)
         return squares
 
     def find_near(self, means: Any) -> Callable[[Any, IntArray], Any]:

@@ -610,7 +610,8 @@ def _within_reach(left: _Squared, right: _Squared) -> tuple[IntArray, IntArray]:
     radii = np.sqrt(left.squares)
     away = np.sqrt(right.squares)
     to_first = left.rows - right.rows[away.argmin()]
-    nearest = np.sqrt(row_dots(to_first, to_first).min()) * (1 + ROUNDING)
+    nearest = np.sqrt(row_dots(to_first, to_first).min())
+    nearest += ROUNDING * (nearest + away.min())  # lengths are rounded, too
     return (
         np.flatnonzero(~(radii + nearest < away.min())),
         np.flatnonzero(~(away - nearest > radii.max())),
