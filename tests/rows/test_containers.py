@@ -155,17 +155,22 @@ def test_weights_on_a_device_are_not_in_this_process(place):
     assert ArrayWeights(place.put(weights)).in_process is None
 
 
+def rows_around_means(offset, n_labels):
+    """Return rows with many zeros, their labels, the means of these, and the squared distances."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((600, 40), density=0.2, rng=rng).toarray()
+    X[:, 0] += offset  # expanded squares lose their digits
+    labels = rng.integers(0, n_labels, size=600)
+    means = np.stack([X[labels == label].mean(axis=0) for label in range(n_labels)])
+    return X, labels, means, ((X - means[labels]) ** 2).sum(axis=1)
+
+
 @pytest.mark.parametrize("block_rows", [7, 2**14])
 @pytest.mark.parametrize("offset", [0.0, 1e7])
 def test_exemplars_of_sparse_rows_are_those_of_exact_differences(offset, block_rows, monkeypatch):
     monkeypatch.setitem(vars(BLOCK), "bounded_rows", block_rows)
     monkeypatch.setitem(vars(BLOCK), "exemplar_cells", 1)
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((600, 40), density=0.2, rng=rng).toarray()
-    X[:, 0] += offset  # expanded squares lose their digits
-    labels = rng.integers(0, 5, size=600)
-    means = np.stack([X[labels == label].mean(axis=0) for label in range(5)])
-    distances = ((X - means[labels]) ** 2).sum(axis=1)
+    X, labels, means, distances = rows_around_means(offset, 5)
     expected = [
         rows[distances[rows].argmin()] for rows in (np.flatnonzero(labels == i) for i in range(5))
     ]
@@ -176,12 +181,7 @@ def test_exemplars_of_sparse_rows_are_those_of_exact_differences(offset, block_r
 @here
 @pytest.mark.parametrize("offset", [0.0, 1e7])
 def test_the_rows_nearest_to_their_mean_are_measured_exactly(put, offset):
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((600, 40), density=0.2, rng=rng).toarray()
-    X[:, 0] += offset  # expanded squares lose their digits
-    labels = rng.integers(0, 50, size=600)
-    means = np.stack([X[labels == label].mean(axis=0) for label in range(50)])
-    expected = ((X - means[labels]) ** 2).sum(axis=1)
+    X, labels, means, expected = rows_around_means(offset, 50)
     found = container_of(put(means)).measure_own(put(X), put(means), labels)
     for label in range(50):
         own = labels == label

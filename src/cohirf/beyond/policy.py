@@ -23,7 +23,7 @@ class GraphPolicy:
     core_neighbour: int = CRUMB
     # A hub is among the neighbours of more than this share of the points, and of so many times the
     # mean. The most popular point of noise with 50 features was among those of 9 % of the points,
-    # of texts after a decomposition of 10 %, and the empty text of 99 %.
+    # of texts after a decomposition of 10 %, and the empty text of 99 %. No table.
     hub_share: float = 0.5
     hub_popularity: float = 10.0
     # cost

@@ -220,7 +220,7 @@ class NumpyArrays(Container):
     ) -> Any:
         """Return the number of the point nearest to each row.
 
-        What products of float32 leave undecided is decided by those of float64.
+        What products of float32 leave undecided is compared exactly.
         """
         points = as_array(points)
         search = ShortPoints.of(points, np.arange(len(points), dtype=np.int32))
@@ -483,7 +483,7 @@ class NumpyArrays(Container):
     ) -> Any:
         """Return the nearest centre of each row after passes of K-Means over some of the rows.
 
-        scikit-learn's is faster with few centres, because it needs no float32 for its products.
+        With few centres, scikit-learn's is faster: rows need not be converted to float32.
         """
         if len(centres) > FEW_POINTS:
             return super().label_by_some(X, some, mass, centres, n_passes)
