@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf import CoHiRF
-from cohirf.beyond.neighbour_graph import NeighbourGraph, normalised_cuts
+from cohirf.beyond.neighbour_graph import NeighbourGraph, leaving_shares, normalised_cuts
 from cohirf.beyond.policy import GRAPH
 from cohirf.engines.local import threads_of_fit
 
@@ -88,10 +88,15 @@ def test_modularity_is_the_share_of_edges_inside_less_the_share_by_chance():
     assert graph.modularities(divisions) == pytest.approx([expected, 0, 0])
 
 
+def cuts(divisions, neighbours, mass=None):
+    mass = np.ones(divisions.shape[1]) if mass is None else mass
+    return normalised_cuts(divisions, leaving_shares(divisions, neighbours, mass), mass)
+
+
 def test_clusters_count_alike_whatever_their_size():
     neighbours = np.array([[1, 2], [0, 2], [1, 0], [4, 2], [3, 5], [4, 3]])
     divisions = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0], [0, 0, 0, -1, -1, -1]])
-    np.testing.assert_allclose(normalised_cuts(divisions, neighbours), [(0 + 1 / 6) / 2, 0, 0])
+    np.testing.assert_allclose(cuts(divisions, neighbours), [(0 + 1 / 6) / 2, 0, 0])
 
 
 def test_a_small_cluster_far_from_the_others_cuts_nothing():
@@ -106,12 +111,10 @@ def test_a_single_row_is_cut_off():
 def test_masses_count_in_the_cut():
     neighbours = np.array([[1, 2], [0, 2], [1, 3], [2, 1]])
     labels = np.array([[0, 0, 1, 1]])
-    assert normalised_cuts(labels, neighbours, np.full(4, 0.3)) == normalised_cuts(
-        labels, neighbours
-    )
+    assert cuts(labels, neighbours, np.full(4, 0.3)) == cuts(labels, neighbours)
     # rows 2 and 3 are next to nothing beside rows 0 and 1, whose neighbours they are, but not to
     # each other
-    light = normalised_cuts(labels, neighbours, np.array([1, 1, 1e-9, 1e-9]))
+    light = cuts(labels, neighbours, np.array([1, 1, 1e-9, 1e-9]))
     assert light == pytest.approx([(0 + 1) / 2])
 
 

@@ -279,10 +279,9 @@ class NeighbourGraph:
 
         Of several at once, as long as these are few.
         """
-        mass = self.mass / self.mass.max()
         at_once = max(1, BLOCK_ROWS // self.n_points)
         parts = (divisions[start : start + at_once] for start in range(0, len(divisions), at_once))
-        return np.concatenate([leaving_shares(part, self.neighbours, mass) for part in parts])
+        return np.concatenate([leaving_shares(part, self.neighbours, self.mass) for part in parts])
 
     def cut_shares(self, divisions: IntArray, leaving: FloatArray | None = None) -> FloatArray:
         """Return the normalised cut of each division of the points.
@@ -291,7 +290,7 @@ class NeighbourGraph:
         """
         if leaving is None:
             leaving = self.leaving_shares(divisions)
-        return _mean_over_clusters(divisions, leaving, self.mass / self.mass.max())
+        return normalised_cuts(divisions, leaving, self.mass)
 
     def valleys(self, divisions: IntArray, leaving: FloatArray | None = None) -> FloatArray:
         """Return, for each division of the points, whether its borders lie where points are thin.
@@ -405,10 +404,10 @@ def _find_neighbours(points: Any) -> tuple[IntArray, FloatArray]:
 
 
 def normalised_cuts(
-    divisions: IntArray, neighbours: IntArray, mass: FloatArray | None = None
+    divisions: IntArray, shares_leaving: FloatArray, mass: FloatArray
 ) -> FloatArray:
     """Return, for each division, the mean over clusters of the share of neighbours of their rows in
-    other clusters.
+    other clusters; infinite if there is no cluster.
 
     It is the normalised cut of the graph of neighbours (Shi and Malik, IEEE PAMI 22, 2000). It is a
     mean over clusters and not over rows: otherwise, to set a few rows apart would always be best.
@@ -418,29 +417,21 @@ def normalised_cuts(
     ----------
     divisions : array of int, shape (n_divisions, n_rows)
         Cluster of each row by each division.
-    neighbours : array of int, shape (n_rows, n_neighbours)
-        Nearest other rows of each row, the nearest first.
-    mass : array of float, shape (n_rows,), or None
-        Mass of each row, by which it counts in its cluster and as a neighbour; None if all are the
-        same.
+    shares_leaving : array of float, shape (n_divisions, n_rows)
+        What :func:`leaving_shares` returns.
+    mass : array of float, shape (n_rows,)
+        Mass of each row, by which it counts in its cluster.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cohirf.beyond.neighbour_graph import normalised_cuts
-    >>> normalised_cuts(np.array([[0, 0, 1], [0, 0, 0]]), np.array([[1], [0], [1]]))
+    >>> from cohirf.beyond.neighbour_graph import leaving_shares, normalised_cuts
+    >>> divisions = np.array([[0, 0, 1], [0, 0, 0]])
+    >>> leaving = leaving_shares(divisions, np.array([[1], [0], [1]]), np.ones(3))
+    >>> normalised_cuts(divisions, leaving, np.ones(3))
     array([0.5, 0. ])
     """
-    mass = np.ones(divisions.shape[1]) if mass is None else mass / mass.max()
-    return _mean_over_clusters(divisions, leaving_shares(divisions, neighbours, mass), mass)
-
-
-def _mean_over_clusters(
-    divisions: IntArray, shares_leaving: FloatArray, mass: FloatArray
-) -> FloatArray:
-    """Return, for each division, the mean over clusters of the mean share of their rows; infinite
-    if there is no cluster.
-    """
+    mass = mass / mass.max()
     of_cluster = _add_up(divisions, mass)[:, 1:]  # not of the label -1
     leaving = _add_up(divisions, mass * shares_leaving)[:, 1:]
     division, name = np.nonzero(of_cluster)
@@ -459,14 +450,19 @@ def leaving_shares(divisions: IntArray, neighbours: IntArray, mass: FloatArray) 
 
     Parameters
     ----------
-    divisions, neighbours, mass : array
-        As in :func:`normalised_cuts`.
+    divisions : array of int, shape (n_divisions, n_rows)
+        Cluster of each row by each division.
+    neighbours : array of int, shape (n_rows, n_neighbours)
+        Nearest other rows of each row, the nearest first.
+    mass : array of float, shape (n_rows,)
+        Mass of each row, by which it counts as a neighbour.
 
     Returns
     -------
     shares : array of float, shape (n_divisions, n_rows)
         From 0 to 1.
     """
+    mass = mass / mass.max()
     n_neighbours = neighbours.shape[1]
     n_others = np.take_along_axis(_add_up(divisions, 1.0), divisions + 1, axis=1) - 1
     n_counted = np.clip(n_others, min(2, n_neighbours), n_neighbours)
